@@ -78,7 +78,6 @@ function stepBack(): void {
   if (parts.length > 1) navigate(href(parts.slice(0, -1).join('/')));
 }
 
-/** The page that the URL names. */
 function Outlet() {
   const found = pageOf(path.value);
   const first = useRef(true);
@@ -106,7 +105,6 @@ function Outlet() {
   return <Lazy key={path.value} page={page} params={params} />;
 }
 
-/** Pages that have been loaded are drawn at once. */
 const loaded = new Map<TablePage, ComponentType<PageProps>>();
 
 function Lazy({ page, params }: PageProps & { page: TablePage }) {

@@ -3,7 +3,6 @@ import type { ComponentChildren } from 'preact';
 import type { JobState } from '../../job/states';
 import { Icon, type IconName } from './icon';
 
-/** The colours that mean something; each has a pair of custom properties in `styles/tokens.css`. */
 export type Tone = 'neutral' | 'blue' | 'violet' | 'green' | 'amber' | 'red';
 
 const STATES: Readonly<Record<JobState, Look>> = {
@@ -17,21 +16,18 @@ const STATES: Readonly<Record<JobState, Look>> = {
   discarded: ['red', 'discarded'],
 };
 
-/** The states of jobs, in the order of a job's life. */
 export const JOB_STATES = Object.keys(STATES) as readonly JobState[];
 
 export function toneOf(state: string): Tone {
   return STATES[state as JobState]?.[0] ?? 'neutral';
 }
 
-/** A colour and a shape: how a state looks. */
 export type Look = readonly [tone: Tone, icon?: IconName | undefined];
 
 export const GOOD: Look = ['green', 'completed'];
 export const BAD: Look = ['red', 'discarded'];
 const NEUTRAL: Look = ['neutral'];
 
-/** The state of a job. */
 export function StateBadge({ state }: { state: string }) {
   return <Badge look={STATES[state as JobState] ?? ['neutral', 'available']} text={state} />;
 }

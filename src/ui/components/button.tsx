@@ -7,7 +7,6 @@ export interface ButtonProps extends Omit<ComponentProps<'button'>, 'icon' | 'la
   icon?: IconName | undefined;
 }
 
-/** A button that submits nothing. */
 export function Button({ label, icon, children, ...attributes }: ButtonProps) {
   return (
     <button type="button" {...attributes}>

@@ -1,7 +1,4 @@
-/**
- * Series of numbers over time: a small one within a line, and a large one with axes, whose code is loaded when it is
- * shown.
- */
+/** Series of numbers over time: sparklines, and large charts whose code is loaded when one is shown. */
 import type { ComponentChildren, ComponentType } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { number, timeOfDay } from '../core/format';
@@ -19,7 +16,6 @@ export interface SparklineProps {
   height?: number;
 }
 
-/** A line without axes. */
 export function Sparkline({ values, label, width = 96, height = 24 }: SparklineProps) {
   const most = Math.max(1, ...values);
   const step = values.length > 1 ? width / (values.length - 1) : 0;
@@ -36,7 +32,6 @@ export function Sparkline({ values, label, width = 96, height = 24 }: SparklineP
 }
 
 export interface ChartProps {
-  /** What the chart shows. */
   label: string;
   /** Epoch ms, rising. */
   times: readonly number[];

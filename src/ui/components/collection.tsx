@@ -19,7 +19,6 @@ export interface CollectionProps<Row, Data> extends Omit<DataTableProps<Row>, 'r
   perPage?: number;
   /** Above the table. */
   note?: (data: Data) => ComponentChildren;
-  /** Below the table, or over it. */
   children?: (data: Data) => ComponentChildren;
 }
 

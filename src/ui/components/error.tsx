@@ -1,4 +1,3 @@
-/** The error of a job's attempt, as its handler reported it. */
 import { useState } from 'preact/hooks';
 import { Badge } from './badge';
 import { Button } from './button';
@@ -6,7 +5,6 @@ import { Code, Json } from './json';
 import { Duration, Foreign } from './text';
 import './error.css';
 
-/** An error of an attempt. */
 export interface JobError {
   attempt?: number;
   type?: string;

@@ -8,7 +8,6 @@ import { openAside } from '../core/router';
 import { Dialog, FormEnd } from './overlays';
 import { Failure } from './state';
 
-/** What the server refused of the form around. */
 export const Refusal = createContext<ApiFailure | undefined>(undefined);
 
 export interface FieldProps {
@@ -19,7 +18,6 @@ export interface FieldProps {
   at?: readonly string[];
   /** What is wrong, where that is not the answer of the form. */
   error?: string | undefined;
-  /** The field itself. */
   children: ComponentChildren;
 }
 
@@ -186,7 +184,6 @@ export function textIn(form: FormData, name: string): string {
 }
 
 export interface FormProps {
-  /** What the button says. */
   action: string;
   danger?: boolean;
   disabled?: boolean;

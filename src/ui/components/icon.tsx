@@ -34,7 +34,6 @@ const PATHS = {
   plus: 'M12 5v14M5 12h14',
   filter: 'M4 5h16l-6 8v6l-4-2v-4z',
   bell: 'M6 16v-5a6 6 0 1 1 12 0v5l1.5 2h-15zM10 21h4',
-  // States of jobs, each with a shape of its own.
   available: 'M12 5a7 7 0 1 0 .01 0',
   active: 'M8 5l10 7-10 7z',
   waiting: 'M12 7v5l3 2M12 4a8 8 0 1 0 .01 0',
@@ -54,7 +53,6 @@ export function Icon({ name, size = 16 }: { name: IconName; size?: number }) {
   );
 }
 
-/** The mark of the project. */
 export function Bell({ size = 22 }: { size?: number }) {
   return (
     <svg class="bell" width={size} height={size} viewBox="0 0 24 24" aria-hidden="true">

@@ -1,7 +1,4 @@
-/**
- * Shows data that came from outside. It is put into the page as text only. Its parts are drawn when they are opened,
- * and long texts are cut until they are asked for. So the page stays quick whatever a job carries.
- */
+/** Shows data from outside, as text only. Parts are drawn when opened and long texts cut, so pages stay quick. */
 import { useState } from 'preact/hooks';
 import { ExactNumber, stringifyExact } from '../core/exact';
 import { bytes, number } from '../core/format';
@@ -35,7 +32,6 @@ export function Json({ value, label, open = 1 }: JsonProps) {
 /** Characters of JSON that fit in a line. */
 const BRIEF = 140;
 
-/** In one line where it is short; else folded up. */
 export function JsonBrief({ value, label }: Omit<JsonProps, 'open'>) {
   const text = stringifyExact(value, 0);
   if (text.length > BRIEF) return <Json value={value} label={label} open={0} />;
@@ -117,7 +113,6 @@ function Members({ value, open }: { value: object; open: number }) {
   );
 }
 
-/** Text as it is, as a stack trace or a command, with a button that copies it. */
 export function Code({ text, label }: { text: string; label: string }) {
   return (
     <div class="code">

@@ -7,7 +7,6 @@ import { pageNumber, query, setQuery, withQuery } from '../core/router';
 import { Button } from './button';
 import { Icon } from './icon';
 
-/** Filters in a row. */
 export function Filters({ children, kind = '' }: { children: ComponentChildren; kind?: string }) {
   return <search class={`filters ${kind}`}>{children}</search>;
 }

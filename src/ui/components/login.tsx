@@ -1,4 +1,3 @@
-/** Asks for a key, and trades it for a cookie. */
 import { useEffect } from 'preact/hooks';
 import { login } from '../core/session';
 import { Form, TextField, textIn } from './form';

@@ -1,7 +1,4 @@
-/**
- * Acting on many jobs, in one dialog: what it would act on, the question, how far it has come, and what came of it. It
- * continues by itself at the server; closing the dialog stops nothing.
- */
+/** Acts on many jobs from one dialog: preview, question, progress, result. Closing the dialog stops nothing. */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { type ApiFailure, api, asFailure } from '../core/api';
 import { failed, toast } from '../core/dialogs';

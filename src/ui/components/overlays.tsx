@@ -1,7 +1,4 @@
-/**
- * What lies over a page: dialogs, a drawer, toasts. All dialogs are the browser's own, which keep and give back the
- * focus.
- */
+/** What lies over a page: dialogs, a drawer, toasts. All dialogs are native, which handle the focus. */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { dismiss, question, toasts } from '../core/dialogs';
@@ -56,10 +53,7 @@ export function Dialog({ title, onClose, children, drawer, wide }: DialogProps) 
   );
 }
 
-/**
- * A drawer whose being open stands in the URL. @param name the member of the query that opens it, removed when it
- * closes
- */
+/** A drawer whose open state is in the URL. @param name the query parameter that opens it */
 export function Drawer({
   name = 'open',
   title,
@@ -76,7 +70,6 @@ export function Drawer({
   );
 }
 
-/** The buttons below a form. */
 export function FormEnd(props: {
   action: string;
   danger?: boolean | undefined;
@@ -111,7 +104,6 @@ export function TypeToConfirm(props: {
   );
 }
 
-/** What {@link confirm} asks. */
 export function Questions() {
   const asked = question.value;
   const [typed, setTyped] = useState('');

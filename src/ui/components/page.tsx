@@ -13,11 +13,9 @@ export interface PageHeadProps {
   sub?: ComponentChildren;
   /** Where the page belongs: a link before the title. */
   up?: { href: string; text: string };
-  /** Buttons. */
   children?: ComponentChildren;
 }
 
-/** The page's heading; sets the browser's title. Each page has one. */
 export function PageHead({ title, name, sub, up, children }: PageHeadProps) {
   const text = name ?? (typeof title === 'string' ? title : undefined);
   useEffect(() => {
@@ -40,7 +38,6 @@ export function PageHead({ title, name, sub, up, children }: PageHeadProps) {
   );
 }
 
-/** A part of a page with a heading. */
 export function Section(props: { title: string; actions?: ComponentChildren; children: ComponentChildren }) {
   return (
     <section class="section">
@@ -100,8 +97,7 @@ export interface Tab {
 export function Tabs({ tabs, name = 'tab' }: { tabs: readonly Tab[]; name?: string }) {
   const open = openTab(tabs, name);
   const row = useRef<HTMLElement>(null);
-  // On a narrow screen the row may be longer than the window: the open one is brought into sight, and the page stays
-  // where it is.
+  // On a narrow screen the row may be wider than the window: scroll the open tab into view, not the page.
   useLayoutEffect(() => {
     const [nav, link] = [row.current, row.current?.querySelector<HTMLElement>('[aria-current]')];
     if (nav && link) nav.scrollLeft = link.offsetLeft - (nav.clientWidth - link.offsetWidth) / 2;

@@ -1,7 +1,6 @@
 /**
- * The drawing of a chart, a chunk of its own that is loaded with the first chart. Under the pointer the legend shows
- * the values of that moment. Dragging zooms into a range of time, and a double click shows all of it again. A click on
- * a name hides or shows its line.
+ * The drawing of a chart, loaded with the first chart. The legend follows the pointer; drag to zoom, double-click to
+ * reset, click a name to hide its line.
  */
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import Drawing, { type AlignedData, type Axis } from 'uplot';

@@ -1,8 +1,6 @@
-/** How far something has come. */
 import { number } from '../core/format';
 import { Button } from './button';
 
-/** A bar from 0 to 1. @param label what progresses */
 export function Bar({ value, label }: { value: number; label: string }) {
   return <progress value={Math.max(0, Math.min(1, value))} aria-label={label} />;
 }

@@ -80,7 +80,6 @@ function Plot({ delays, done }: { delays: RetryPreview['delays']; done: number }
   );
 }
 
-/** The top of the scale, and the lines below it, at round durations. */
 function scaleOf(highest: number): { most: number; ticks: readonly number[] } {
   const most = Math.max(1, highest);
   const unit = [1, 1_000, 60_000, 3_600_000, 86_400_000].findLast((one) => one <= most) ?? 1;

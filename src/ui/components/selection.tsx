@@ -16,10 +16,7 @@ export interface Selection {
   clear: () => void;
 }
 
-/**
- * Restarts when filters change: what was chosen may be out of sight then.
- * @param keep members of the query that do not count
- */
+/** Restarts when filters change. @param keep query parameters that do not count as filters */
 export function useSelection(keep: readonly string[] = ['page', 'sort', 'order', 'open']): Selection {
   const [ids, setIds] = useState<ReadonlySet<string>>(new Set());
   const [all, setAll] = useState(false);

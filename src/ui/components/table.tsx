@@ -1,7 +1,4 @@
-/**
- * Tables. Sorting and pages are in the URL; rows are chosen with `x`, gone through with `j` and `k`, opened with Enter.
- * On a narrow screen each row becomes a card.
- */
+/** Tables. Sorting and pages are in the URL; keys: `x` select, `j`/`k` move, Enter open. Cards on narrow screens. */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { type Keys, useKeys } from '../core/keyboard';
@@ -53,7 +50,6 @@ type More<Row> = Partial<Column<Row>>;
 type Member<Row> = keyof Row & string;
 const at = <T,>(row: object, member: string): T => Reflect.get(row, member) as T;
 
-/** A column of texts from outside. */
 export function textColumn<Row extends object>(member: Member<Row>, label: string, more?: More<Row>): Column<Row> {
   const textOf = (row: Row) => at<string | null | undefined>(row, member) ?? '';
   const render = (row: Row) => (textOf(row) === '' ? <None /> : <Foreign>{textOf(row)}</Foreign>);
@@ -218,7 +214,6 @@ function Choose(props: { label: string; checked: boolean; some?: boolean; onChan
   );
 }
 
-/** The rows in the order that the URL asks for, where they are sorted here. */
 function sorted<Row>(rows: readonly Row[], columns: readonly Column<Row>[]): readonly Row[] {
   const by = columns.find(({ id }) => id === query('sort'))?.sort;
   if (typeof by !== 'function') return rows;
@@ -229,11 +224,7 @@ function sorted<Row>(rows: readonly Row[], columns: readonly Column<Row>[]): rea
   });
 }
 
-/**
- * A small table of what is known already.
- * @param props.head labels of the columns
- * @param props.end columns from this one on stand at the end, as numbers do
- */
+/** A small table of known rows. @param props.head labels @param props.end right-align from this column on */
 export function PlainTable(props: {
   label: string;
   head: readonly string[];

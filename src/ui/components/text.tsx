@@ -108,7 +108,6 @@ export function IdLink({ id, to }: { id: string; to: string }) {
   );
 }
 
-/** The id of a job, as a link to its page. */
 export function JobLink({ id }: { id: string }) {
   return <IdLink id={id} to={href(`jobs/${segment(id)}`)} />;
 }
@@ -131,7 +130,6 @@ export function Link({
   );
 }
 
-/** A queue's name, as a link to its page. */
 export function QueueLink({ name }: { name: string }) {
   return <Link to={href(`queues/${segment(name)}`)} text={name} />;
 }
@@ -164,10 +162,7 @@ const WHOLE = 24;
 /** Where a long word may continue in the next line: an address, a path, a host. */
 const JOINTS = /(?<=[./:_@?&=,])(?=[^./:_@?&=,])/;
 
-/**
- * Lets long words break, at their joints where they have any. All others stay whole, so that a column is as wide as its
- * words.
- */
+/** Lets long words break, preferably at their joints; columns are as wide as their other words. */
 function breakable(text: string): ComponentChildren {
   if (!text.split(/\s/).some(({ length }) => length > WHOLE)) return text;
   return text.split(/(\s+)/).map((word) => {

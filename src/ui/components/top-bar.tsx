@@ -1,4 +1,3 @@
-/** The bar above every page. */
 import { useRef } from 'preact/hooks';
 import { href } from '../core/base';
 import { act } from '../core/dialogs';

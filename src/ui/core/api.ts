@@ -62,7 +62,6 @@ export async function call<T>(method: string, path: string, options: CallOptions
 const body = async <T>(method: string, path: string, options?: CallOptions): Promise<T> =>
   (await call<T>(method, path, options)).body;
 
-/** The verbs; each answers the body. */
 export const api = {
   get: <T>(path: string, query?: Query, signal?: AbortSignal) =>
     body<T>('GET', path, { ...(query && { query }), ...(signal && { signal }) }),
@@ -96,12 +95,10 @@ function failureOf(status: number, answer: unknown): ApiFailure {
   );
 }
 
-/** Is this the end of a request that no one waits for any more? */
 export function isAbort(error: unknown): boolean {
   return error instanceof DOMException && error.name === 'AbortError';
 }
 
-/** Whatever was thrown, as a failure that can be shown. */
 export function asFailure(error: unknown): ApiFailure {
   if (error instanceof ApiFailure) return error;
   return new ApiFailure(0, 'defect', error instanceof Error ? error.message : String(error));

@@ -1,6 +1,4 @@
-/**
- * Where the dashboard and the API are. The page says so relative to itself, so both work wherever the queue is mounted.
- */
+/** Where the dashboard and the API are, relative to the page, so both work wherever the queue is mounted. */
 
 /** The dashboard's own root, with a slash at its end. Read once: the document's base follows no later navigation. */
 export const BASE = new URL('.', document.baseURI);

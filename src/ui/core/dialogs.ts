@@ -15,7 +15,6 @@ export interface Question {
   text?: string;
   /** On the button: the verb of what happens, "Purge 12 jobs". */
   action: string;
-  /** It cannot be undone. */
   danger?: boolean;
   /** Must be typed first, as the name of a queue that is deleted. */
   typed?: string;
@@ -56,11 +55,7 @@ export function confirm(asked: Question): Promise<boolean> {
   });
 }
 
-/**
- * Does something on a click: tells when it is done, and why when it fails.
- * @param said what a toast tells then; none when it is absent
- * @returns whether it was done
- */
+/** Runs `work` and shows a toast. @param said its text; absent: no toast on success @returns whether it succeeded */
 export async function act(work: () => Promise<unknown>, said?: string): Promise<boolean> {
   try {
     await work();

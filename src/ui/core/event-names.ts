@@ -7,7 +7,6 @@ export const EVENT_KINDS: ReadonlyMap<string, readonly string[]> = Map.groupBy(
   (name) => name.split('.')[0] ?? '',
 );
 
-/** Is an event of a type, or of a kind such as `job.*`? Empty: of any. */
 export function isEvent(event: string, wanted: string): boolean {
   return wanted === '' || (wanted.endsWith('.*') ? event.startsWith(wanted.slice(0, -1)) : event === wanted);
 }

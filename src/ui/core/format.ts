@@ -3,7 +3,6 @@
 const exact = new Intl.NumberFormat('en');
 const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
 
-/** 12,345: with separators, all digits. */
 export function number(value: number | bigint): string {
   return exact.format(value);
 }
@@ -13,7 +12,6 @@ export function short(value: number): string {
   return Math.abs(value) < 10_000 ? exact.format(value) : compact.format(value);
 }
 
-/** 1 job, 12 jobs. @param noun of one */
 export function counted(count: number, noun: string): string {
   return `${number(count)} ${noun}${count === 1 ? '' : 's'}`;
 }
@@ -88,7 +86,6 @@ export function timeOfDay(at: number): string {
   return clock.format(at);
 }
 
-/** 1.5 KiB. */
 export function bytes(size: number): string {
   if (size < 1024) return `${size} B`;
   const kib = size / 1024;

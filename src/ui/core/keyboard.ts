@@ -1,6 +1,6 @@
 /**
- * Keys. Whatever is shown registers its own; the help lists those that work now. A key without a modifier only, and
- * never while something is typed. `g` begins a sequence: `g j`.
+ * Keys without a modifier, ignored while typing; `g` begins a sequence (`g j`). Components register their own, the
+ * help lists those that work now.
  */
 import { signal } from '@preact/signals';
 import { useLayoutEffect, useRef } from 'preact/hooks';
@@ -13,7 +13,6 @@ export interface Key {
   always?: boolean;
 }
 
-/** By key as the keyboard names it (`j`, `Enter`, `?`), or `g j`. */
 export type Keys = Readonly<Record<string, Key>>;
 
 interface Group {
@@ -66,7 +65,6 @@ function isOwn(event: KeyboardEvent): boolean {
   );
 }
 
-/** Listens. Called once. */
 export function startKeyboard(): void {
   document.addEventListener('keydown', (event) => {
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || isOwn(event)) return;

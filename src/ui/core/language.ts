@@ -1,7 +1,4 @@
-/**
- * The language of the browser. On some systems it is none, such as `en-US@posix`: whatever formats by it throws, and
- * the chart library does when it is loaded.
- */
+/** On some systems the browser's language is invalid (`en-US@posix`): formatters and the chart library would throw. */
 export function mendLanguage(browser: Pick<Navigator, 'language'>): void {
   try {
     new Intl.NumberFormat(browser.language);

@@ -1,7 +1,6 @@
 /**
- * Live updates for pages. A page loads once and then changes by the events it gets here, at most once in {@link
- * BATCH_MS}: nothing
- * asks an object that sleeps. While updates are paused they are held, and sent when they resume.
+ * Live updates: pages load once, then change by events, at most once in {@link BATCH_MS}, so sleeping objects are not
+ * woken. Paused updates are held and sent on resume.
  */
 import { signal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
@@ -56,7 +55,7 @@ const socket = new LiveSocket({
   },
 });
 
-/** The first event after a quiet time is sent at once, more of them together. */
+/** Sends the first event after a quiet time immediately, later ones in batches. */
 function tellSoon(): void {
   if (timer === undefined) timer = setTimeout(tell, Math.max(0, toldAt + BATCH_MS - Date.now()));
 }
@@ -96,10 +95,7 @@ export function follow(channel: string, follower: Follower): () => void {
   };
 }
 
-/**
- * The channel of one queue where a filter names one, so that nothing is sent in vain.
- * @param queues names, with commas between
- */
+/** The channel of one queue if the filter names only one. @param queues names, separated by commas */
 export function channelOf(queues: string): string {
   return queues === '' || queues.includes(',') ? 'all' : `queue:${queues}`;
 }

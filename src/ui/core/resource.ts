@@ -15,9 +15,8 @@ export interface Resource<T> {
 }
 
 /**
- * Loads something, and gives it up when the page is left.
- * @param load is given a signal for its requests
- * @param deps reloads when one of them changes, as `useEffect`
+ * Loads something, and aborts when the page is left. @param load gets a signal for its requests @param deps as
+ * `useEffect`
  */
 export function useResource<T>(load: (signal: AbortSignal) => Promise<T>, deps: readonly unknown[]): Resource<T> {
   const [state, setState] = useState<{ data?: T; error?: ApiFailure; loading: boolean }>({ loading: true });
@@ -58,10 +57,7 @@ export function useResource<T>(load: (signal: AbortSignal) => Promise<T>, deps: 
   return { data: state.data, error: state.error, loading: state.loading, reload, update };
 }
 
-/**
- * Loads what `GET` of a path answers, again when the path or the query changes.
- * @param version reloads when it changes, for example after events
- */
+/** `GET` of a path, again when path or query changes. @param version reloads when it changes, e.g. after events */
 export function useGet<T>(path: string, query: Query = {}, version?: unknown): Resource<T> {
   return useResource((signal) => api.get<T>(path, query, signal), [path, JSON.stringify(query), version]);
 }

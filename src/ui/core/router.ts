@@ -1,7 +1,4 @@
-/**
- * Which page is shown. All that a page shows follows from its URL: path, filters, sorting, page number, open drawer.
- * Links are plain `<a href>`; clicks on those that stay within the dashboard are answered without reloading it.
- */
+/** Routing. All that a page shows follows from its URL. Clicks on plain links within the dashboard do not reload it. */
 import { computed, signal } from '@preact/signals';
 import { BASE, type Query, writeQuery } from './base';
 
@@ -19,7 +16,6 @@ export function query(name: string): string {
   return url.value.searchParams.get(name) ?? '';
 }
 
-/** The page number of a list, from 1 on. */
 export function pageNumber(): number {
   const page = Number(query('page'));
   return Number.isInteger(page) && page > 0 ? page : 1;

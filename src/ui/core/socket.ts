@@ -1,17 +1,14 @@
 /**
- * The WebSocket behind live updates: connects when a channel is wanted, reconnects by itself, and continues after the
- * last event that it received. When a gap in a channel cannot be filled, its page reloads.
+ * The WebSocket behind live updates: reconnects by itself after the last event received; if a gap cannot be filled,
+ * the page reloads.
  *
- * The page does not share the client's event streams, which `tocsin top` follows. Its panels follow several channels,
- * which come and go as a user moves between pages. A browser opens six HTTP/1.1 connections to a host, in all its
- * tabs; streams, one for each channel, would use them up, and requests would wait. Here all channels share one
- * connection. And the library would add its names, retries and errors to what every page loads.
+ * Not the client's event streams: browsers open six HTTP/1.1 connections per host, and streams need one per channel;
+ * here all channels share one connection.
  */
 import type { StreamItem } from '../../contract/event-messages';
 import type { LiveMessage, LiveRequest } from '../../contract/live-socket';
 import { API } from './base';
 
-/** An event, as the server sends it. `data` has the members that docs/operate/live-events.md shows. */
 export type LiveEvent = Readonly<StreamItem>;
 
 export type ConnectionState = 'off' | 'connecting' | 'live' | 'lost';

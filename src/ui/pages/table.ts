@@ -13,7 +13,6 @@ export interface TablePage {
   title: string;
   /** After `g`. */
   key?: string;
-  /** In which part of the menu it is; its icon has the name of its path. */
   part?: 'work' | 'run' | 'watch';
   /** The scope without which the page is neither listed nor shown. */
   scope?: string;

@@ -91,7 +91,6 @@ function Target({ action, target }: { action: string; target: string }) {
   return to ? <Link to={to} text={target} /> : <Foreign>{target}</Foreign>;
 }
 
-/** The beginning of a filter or change, on one line. */
 function brief(value: unknown): string {
   if (value === null || value === undefined) return '';
   const members = typeof value === 'object' && value !== null ? Object.entries(value) : [['', value]];

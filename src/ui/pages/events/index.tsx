@@ -20,7 +20,6 @@ import { held, type LiveEvent, paused, setPaused, useLive } from '../../core/liv
 import { useResource } from '../../core/resource';
 import { query, withQuery } from '../../core/router';
 
-/** An event on the page, from the list or from the live feed, which write it differently. */
 interface Shown {
   id: string;
   event: string;
@@ -28,7 +27,6 @@ interface Shown {
   data: Readonly<Record<string, unknown>>;
   job: string | undefined;
   queue: string | undefined;
-  /** Of the job. */
   type: string | undefined;
   subject: string;
 }
@@ -183,7 +181,6 @@ const COLUMNS: readonly Column<Shown>[] = [
   },
 ];
 
-/** The one thing of an event that tells most. */
 function What({ data }: { data: Shown['data'] }) {
   const { error, duration_ms: ms, message, progress, lines } = data;
   const { message: told } = (error ?? {}) as { message?: unknown };

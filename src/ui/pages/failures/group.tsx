@@ -94,7 +94,6 @@ function Queues({ of: queues, fingerprint }: { of: readonly string[]; fingerprin
   );
 }
 
-/** The latest job of the group, with all that it said. */
 function Sample({ id, message }: { id: string; message: string }) {
   const job = useGet<{ errors: readonly JobError[] }>(`admin/jobs/${segment(id)}`);
   const error = job.data?.errors.at(-1);

@@ -1,4 +1,3 @@
-/** What can be done to all jobs of a group. */
 import type { StartedOperation } from '../../components/operation';
 import { segment } from '../../core/base';
 import { query } from '../../core/router';

@@ -69,7 +69,6 @@ function isOther(group: FailureGroup, now: FailureGroup | undefined): boolean {
   return now?.count !== group.count || now.last_seen_at !== group.last_seen_at;
 }
 
-/** Its jobs run again, or are gone. It keeps its place until the list is loaded again. */
 function emptied(group: FailureGroup): FailureGroup {
   return { ...group, count: 0, dead: 0, discarded: 0, retrying: 0 };
 }

@@ -1,4 +1,3 @@
-/** What can be done with a job, by its state. Those that fit none are not there. */
 import { useState } from 'preact/hooks';
 import { FormDialog, PriorityField } from '../../components/form';
 import { Icon } from '../../components/icon';

@@ -1,7 +1,4 @@
-/**
- * The attempts: when each ran and how long the queue waited before it, drawn to one scale; below, one by one with their
- * errors.
- */
+/** Attempts on one time scale, with the wait before each; below, one by one with their errors. */
 import { useState } from 'preact/hooks';
 import type { JobAttempt } from '../../../contract/jobs';
 import { Badge, type Tone } from '../../components/badge';
@@ -48,7 +45,6 @@ interface Piece {
   to: number;
 }
 
-/** One line for each attempt, on a scale of time from the job's creation to its end, or to now. */
 function Bars({ job, attempts }: { job: Job; attempts: readonly JobAttempt[] }) {
   const now = useNow();
   const pieces = attempts.flatMap((attempt): Piece[] => {

@@ -1,4 +1,3 @@
-/** The job's times, its place, and what holds it. */
 import type { ComponentChildren } from 'preact';
 import { type OptionsThat, optionsThat } from '../../../job/options';
 import type { Coalesced } from '../../../job/wire';

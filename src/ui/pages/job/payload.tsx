@@ -1,4 +1,3 @@
-/** What the job carries, and what its handler left. */
 import type { ComponentChildren } from 'preact';
 import type { JobStep } from '../../../job/wire';
 import { Badge } from '../../components/badge';

@@ -31,9 +31,7 @@ export function RetryPolicy({ of: job }: { of: Job }) {
   );
 }
 
-/**
- * The whole policy as the server tells it is one that it takes; where it does not, what the job itself says is close.
- */
+/** The effective policy if the server accepts it back, else the job's own as an approximation. */
 function policyOf(policy: object, given: object): object {
   return Object.keys(policy).length > 0 ? policy : given;
 }

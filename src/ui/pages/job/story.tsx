@@ -1,5 +1,3 @@
-/** What happened, oldest first; and what the handler said meanwhile. */
-
 import { useState } from 'preact/hooks';
 import type { TimelineEntry } from '../../../contract/jobs';
 import type { JobLogLine } from '../../../job/wire';

@@ -1,4 +1,3 @@
-/** Why the job does not run, in plain words, with the way to what ends the wait. */
 import type { EnvelopeWaiting } from '../../../job/wire';
 import { Icon } from '../../components/icon';
 import { Foreign, Time } from '../../components/text';

@@ -1,4 +1,3 @@
-/** A job of one's own, made in a drawer. */
 import { useState } from 'preact/hooks';
 import { Form, JsonField, PriorityField, TextField, textIn } from '../../components/form';
 import { Drawer } from '../../components/overlays';

@@ -33,7 +33,6 @@ export function chips(): Record<string, string> {
   return { ...NAMES, ...Object.fromEntries(fields) };
 }
 
-/** As parameters of a list. */
 export function filterQuery(): Query {
   return Object.fromEntries(
     entries().map(([name, value]) => (name === 'dead' ? ['dead_letter', value] : [name, value])),

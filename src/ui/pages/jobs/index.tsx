@@ -208,7 +208,6 @@ function Found({ list, jobs, changed }: FoundProps) {
   );
 }
 
-/** A single row; its event reports the outcome. */
 function actOn({ id, type }: JobSummary, action: 'retry' | 'cancel'): Promise<boolean> {
   const done = action === 'retry' ? 'runs again' : 'is cancelled';
   return act(() => api.post(`admin/jobs/${segment(id)}/${action}`), `${type} ${done}.`);

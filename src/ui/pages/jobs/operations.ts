@@ -28,7 +28,7 @@ const WORDS: Readonly<Record<Action, Words>> = {
   },
 };
 
-/** The same, where all that is listed are dead letters. */
+/** {@link Words} for lists of dead letters only. */
 export const DEAD_WORDS: Readonly<Partial<Record<Action, Pick<Words, 'verb' | 'doing' | 'done'>>>> = {
   retry: { verb: 'Redrive', doing: 'Redriving', done: 'redriven' },
   delete: { verb: 'Discard', doing: 'Discarding', done: 'deleted permanently' },
@@ -62,7 +62,6 @@ export function atPath(path: string, body: Record<string, unknown>): Pick<Starte
   };
 }
 
-/** On all jobs that fit a filter. @param total how many these are, if that is known */
 export function onFilter(action: Action, filter: Record<string, unknown>, total?: number): StartedOperation {
   const { preview, begin } = atPath(`admin/jobs/bulk/${action}`, { filter });
   const counted = async () => {
@@ -76,7 +75,6 @@ interface EachAnswer {
   items: readonly { job_id: string; status: string; reason?: string }[];
 }
 
-/** On these jobs. */
 export function onChosen(action: Action, ids: readonly string[], dead: boolean): StartedOperation {
   return {
     ...WORDS[action],

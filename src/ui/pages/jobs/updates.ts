@@ -1,4 +1,3 @@
-/** Keeps the list of jobs up to date: rows change where they are, and what is new is counted until it is asked for. */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { JobItems, JobSummary } from '../../../contract/jobs';
 import type { JobState } from '../../../job/states';
@@ -16,7 +15,6 @@ export interface Updates {
   changed: ReadonlySet<string>;
   /** How many jobs came that belong on this page. */
   newer: number;
-  /** Shows them. */
   show: () => void;
 }
 
@@ -116,9 +114,7 @@ function isArrival(event: LiveEvent): boolean {
   return states.length === 0 ? isBirth(event) : state !== undefined && states.includes(state);
 }
 
-/**
- * States of rows at once, before the server was asked; and the counts, where each event tells all that they depend on.
- */
+/** Updates row states, and counts where each event has all they depend on, before the server is asked. */
 function moved(list: JobItems, events: readonly LiveEvent[]): JobItems {
   const states = new Map<string, JobState>();
   const counts = { ...list.counts };

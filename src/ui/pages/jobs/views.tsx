@@ -23,7 +23,6 @@ function stored(): readonly View[] {
   }
 }
 
-/** What the list shows now, as a view has it. */
 function currentSearch(): string {
   const { searchParams } = new URL(url.value);
   for (const name of ['page', 'enqueue']) searchParams.delete(name);

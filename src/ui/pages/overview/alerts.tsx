@@ -25,7 +25,6 @@ export function useAlerts(): AlertsHeld {
 /** What each metric says where its number stands after it. */
 const LABELS: Readonly<Record<string, string>> = { ...METRICS, oldest_age: 'Oldest job waits' };
 
-/** The rules that fire, one line for each queue. */
 export function Alerts({ of: { rules } }: { of: AlertsHeld }) {
   const firing = (rules.data?.items ?? []).flatMap((rule) =>
     rule.queues.filter(({ state }) => state === 'firing').map((where) => ({ rule, where })),

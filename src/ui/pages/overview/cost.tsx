@@ -1,4 +1,3 @@
-/** What the rows that were written cost, and for which jobs. */
 import type { Cost } from '../../../contract/stats';
 import { Section, Stat } from '../../components/page';
 import { Loaded, Skeleton } from '../../components/state';
@@ -7,7 +6,6 @@ import { CostStats, CostTable, dollars } from '../queues/costs';
 
 const DEAREST = 5;
 
-/** The sum, and the job types that cost most. */
 export function CostSummary() {
   const costs = useGet<Cost>('admin/stats/cost');
   return (

@@ -1,4 +1,3 @@
-/** The groups of failures that were seen last. */
 import { useState } from 'preact/hooks';
 import type { FailureGroups } from '../../../contract/failures';
 import { Badge } from '../../components/badge';

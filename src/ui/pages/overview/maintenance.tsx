@@ -1,4 +1,3 @@
-/** Maintenance of the whole deployment: what holds, and its beginning and end. */
 import type { MaintenanceState } from '../../../contract/maintenance';
 import { FormDialog, TextField, textIn } from '../../components/form';
 import { Icon } from '../../components/icon';

@@ -29,7 +29,6 @@ interface Operation {
   aborted?: boolean;
 }
 
-/** States whose jobs can be purged. */
 const PURGED = JOB_STATES.filter((state) => state !== 'active');
 
 function Purge({ name, reload }: { name: string; reload: () => void }) {

@@ -100,31 +100,25 @@ export const GROUPS: readonly SettingGroup[] = [
   ),
 ];
 
-/** The setting at a path; undefined when it is not set. */
 export function settingAt(config: QueueConfig | undefined, path: string): unknown {
   return path
     .split('.')
     .reduce<unknown>((at, name) => (at as Readonly<Record<string, unknown>> | undefined)?.[name], config);
 }
 
-/** A setting as the text of its field. */
 export function textOf(value: unknown): string {
   if (value === undefined || value === null) return '';
   if (Array.isArray(value)) return value.join(', ');
   return typeof value === 'object' ? stringifyExact(value, 0) : String(value);
 }
 
-/** A setting as it is shown to a reader. */
 export function wordsOf({ kind }: SettingField, value: unknown): string {
   if (kind === 'seconds' && typeof value === 'number') return duration(value * 1_000);
   if (kind === 'number' && typeof value === 'number') return number(value);
   return kind === 'duration' ? span(textOf(value)) : textOf(value);
 }
 
-/**
- * What the text of a field stands for; null: not set. What is not a number stays text, so that the server says what it
- * wants.
- */
+/** The value of a field's text; null: not set. Non-numbers stay text, so that the server reports what it expects. */
 function read({ kind }: SettingField, text: string): unknown {
   const given = text.trim();
   if (given === '') return null;

@@ -27,7 +27,6 @@ export function purgeOf(queue: string, { group }: QueueGroup): StartedOperation 
   };
 }
 
-/** @param queue its name */
 export function GroupDialog(props: { queue: string; of: QueueGroup; onClose: () => void; onDone: () => void }) {
   const { queue, of, onClose, onDone } = props;
   const path = pathOf(queue, of.group);

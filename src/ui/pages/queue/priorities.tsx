@@ -1,4 +1,3 @@
-/** How many jobs that have not ended there are of each priority. */
 import type { Priorities } from '../../../contract/queues';
 import { Empty, Loaded } from '../../components/state';
 import { segment } from '../../core/base';

@@ -68,7 +68,6 @@ function Groups(props: { of: QueueSettings; isReadOnly?: boolean }) {
 interface SettingProps {
   field: SettingField;
   of: QueueSettings;
-  /** The server may name the group alone. */
   isFirst: boolean;
 }
 

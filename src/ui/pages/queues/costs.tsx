@@ -1,4 +1,3 @@
-/** Rows written and their price, by job type. */
 import type { Cost, CostItem } from '../../../contract/stats';
 import { Stat } from '../../components/page';
 import { type Column, countColumn, DataTable } from '../../components/table';

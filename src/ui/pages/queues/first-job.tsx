@@ -1,10 +1,8 @@
-/** What to do where there is no job yet. */
 import { Code } from '../../components/json';
 import { Empty } from '../../components/state';
 import { API, href } from '../../core/base';
 import './queues.css';
 
-/** How to enqueue a first job, as a command to copy. */
 export function FirstJob({ title }: { title: string }) {
   return (
     <Empty icon="queues" title={title}>

@@ -61,7 +61,6 @@ function withChange(
   return [...next.entries()].sort(([a], [b]) => a - b).map(([, point]) => point);
 }
 
-/** Enqueued, processed and failed over an hour, a day or a month; which one stands in the URL. */
 export function HistoryChart({ history: { points } }: { history: History }) {
   const range = rangeOf();
   return (

@@ -5,7 +5,6 @@ import type { QueueItem } from './types';
 
 export const MINUTE_MS = 60_000;
 
-/** The time to the minute, by which what was loaded grows old. Epoch ms. */
 export function useMinute(): number {
   return Math.floor(useNow() / MINUTE_MS) * MINUTE_MS;
 }

@@ -1,6 +1,5 @@
 import type { InspectedQueue, QueueStanding } from '../../../contract/queues';
 
-/** A queue as it is asked for: with its last half hour. */
 export type QueueItem = QueueStanding &
   Required<Pick<QueueStanding, 'recent'>> &
   Partial<Pick<InspectedQueue, 'configuration'>>;

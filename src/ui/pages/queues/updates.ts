@@ -20,7 +20,6 @@ export interface UpdateOptions {
   onGap?: () => void;
 }
 
-/** @returns names of the queues that have just changed */
 export function useQueueUpdates(queues: Resource<QueueList>, options: UpdateOptions): ReadonlySet<string> {
   const [changed, setChanged] = useState<ReadonlySet<string>>(new Set());
   const asking = useRef(new Set<string>());

@@ -18,7 +18,6 @@ import { describe } from './describe';
 import { ScheduleState } from './state';
 import { MISSES, OVERLAPS, pathOf, REASONS, remove, runNow, toggle } from './types';
 
-/** @param round rises when the schedule may have changed */
 export function ScheduleDrawer({ name, round, onChanged }: { name: string; round: number; onChanged: () => void }) {
   const one = useResource(
     async (signal) => {
@@ -166,7 +165,6 @@ const WORDS: Readonly<Record<string, string>> = {
   active: 'runs',
 };
 
-/** A bar for each run, the newest at the end: as high as it took long, with a pattern and a colour for how it ended. */
 function Runs({ of: executions }: { of: readonly CronExecution[] }) {
   if (executions.length === 0) {
     return (

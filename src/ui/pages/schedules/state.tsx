@@ -1,4 +1,3 @@
-/** Whether a schedule fires. */
 import type { CronStatus } from '../../../contract/cron';
 import { Badge, type Look } from '../../components/badge';
 

@@ -1,4 +1,3 @@
-/** What one does with schedules, and how they are put. */
 import type { CronSkipped, CronStatus, CronTriggered, MissedPolicy, OverlapPolicy } from '../../../contract/cron';
 import { api } from '../../core/api';
 import { href, segment } from '../../core/base';
@@ -27,7 +26,6 @@ export const REASONS: Readonly<Record<CronSkipped['reason'], string>> = {
 
 export const pathOf = (name: string) => `crons/${segment(name)}`;
 
-/** @returns whether anything was changed */
 export async function toggle({ name, enabled }: CronStatus): Promise<boolean> {
   const verb = enabled ? 'pause' : 'resume';
   return act(() => api.post(`${pathOf(name)}/${verb}`), `${name} is ${enabled ? 'paused' : 'resumed'}.`);

@@ -1,6 +1,4 @@
-/**
- * The effective configuration: variables, targets, limits, what holds in all queues; and the keys, without the keys.
- */
+/** The effective configuration: variables, targets, limits, deployment-wide settings; and the keys, masked. */
 
 import type { ConfiguredTarget, DeploymentConfig, ShownVariable } from '../../../contract/system';
 import { Badge } from '../../components/badge';
@@ -109,7 +107,6 @@ const TARGETS: readonly Column<ConfiguredTarget>[] = [
   { id: 'timeout', label: 'Timeout', end: true, render: ({ timeout_ms: ms }) => <Duration ms={ms} /> },
 ];
 
-/** Who may do what: never a key itself. */
 export function Keys() {
   const config = useConfig();
   return (

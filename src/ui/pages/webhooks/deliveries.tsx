@@ -58,7 +58,6 @@ export function Deliveries({ subscriptions }: { subscriptions: readonly Webhook[
   );
 }
 
-/** When the next of them is tried. */
 function earliest(items: readonly WebhookDelivery[] = []): string | undefined {
   return items.flatMap(({ next_attempt_at: at }) => at ?? []).sort()[0];
 }

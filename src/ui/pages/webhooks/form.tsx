@@ -1,4 +1,3 @@
-/** Makes a subscription, or changes one. */
 import { useState } from 'preact/hooks';
 import type { Webhook } from '../../../contract/webhooks';
 import { Field, Form, SelectField, TextField, textIn } from '../../components/form';

@@ -1,4 +1,3 @@
-/** Webhooks: subscriptions, deliveries, and alert rules. */
 import type { Webhook } from '../../../contract/webhooks';
 import { openTab, PageHead, Tabs } from '../../components/page';
 import { Button } from '../../components/text';

@@ -1,4 +1,3 @@
-/** One subscription in a drawer: its events, its deliveries, a test, a new secret. */
 import { useState } from 'preact/hooks';
 import type { Webhook, WebhookTest } from '../../../contract/webhooks';
 import { BAD, Badge, GOOD } from '../../components/badge';

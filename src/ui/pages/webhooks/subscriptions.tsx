@@ -1,4 +1,3 @@
-/** The subscriptions, with how each gets on. */
 import type { Webhook } from '../../../contract/webhooks';
 import { Badge } from '../../components/badge';
 import { Collection } from '../../components/collection';

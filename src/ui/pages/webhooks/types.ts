@@ -1,4 +1,3 @@
-/** Webhooks, their deliveries and alert rules, as the API tells of them. */
 import type { Page } from '../../../contract/common';
 import type { Webhook, WebhookDelivery } from '../../../contract/webhooks';
 import type { Tone } from '../../components/badge';
@@ -16,7 +15,6 @@ export const subscriptionPath = (id: string) => `${SUBSCRIPTIONS}/${segment(id)}
 export const deliveryPath = (id: string) => `${DELIVERIES}/${segment(id)}`;
 export const alertPath = (id: string) => `${ALERTS}/${segment(id)}`;
 
-/** The format of a subscription, in a word. */
 export function formOf({ format }: Pick<Webhook, 'format'>): 'event' | 'slack' | 'pagerduty' | 'template' {
   return typeof format === 'object' ? 'template' : (format ?? 'event');
 }
@@ -25,7 +23,6 @@ export const FORMS = { event: 'The event', slack: 'Slack', pagerduty: 'PagerDuty
 
 type Look = readonly [Tone, IconName, string];
 
-/** How a subscription gets on. */
 export function healthOf(one: Webhook): Look {
   if (one.disabled_reason === 'gone') return ['red', 'discarded', 'gone'];
   if (one.disabled_reason) return ['red', 'discarded', 'disabled'];

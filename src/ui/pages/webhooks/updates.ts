@@ -6,10 +6,7 @@ import { type LiveEvent, useLive } from '../../core/live';
 /** After an event it takes a moment until its receiver has answered. */
 const DELIVERED_MS = 1_500;
 
-/**
- * Reloads when a delivery has been tried again, and its receiver has had time to answer.
- * @param next when it is tried: RFC 3339; null: never
- */
+/** Reloads when a delivery has been retried and its receiver had time to answer. @param next RFC 3339; null: never */
 export function useAfterTry(reload: () => void, next: string | null | undefined): void {
   const current = useRef(reload);
   current.current = reload;

@@ -76,7 +76,6 @@ export function TargetTable({ targets }: { targets: Resource<TargetList> }) {
   );
 }
 
-/** One handler, queue by queue. */
 function TargetDrawer({ name }: { name: string }) {
   const target = useGet<TargetDetail>(`admin/targets/${segment(name)}`);
   return (

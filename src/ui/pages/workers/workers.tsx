@@ -167,7 +167,6 @@ function columns(after: (work: Promise<boolean>) => void): Column<WorkerStatus>[
   ];
 }
 
-/** One worker with the jobs that it holds. */
 function WorkerDrawer({ id }: { id: string }) {
   const worker = useGet<WorkerDetail>(`admin/workers/${segment(id)}`);
   return (

@@ -1,11 +1,9 @@
-/** What one does with a workflow. */
 import type { WorkflowSummary } from '../../../contract/workflows';
 import { api } from '../../core/api';
 import { segment } from '../../core/base';
 import { askAndAct } from '../../core/dialogs';
 import { counted } from '../../core/format';
 
-/** @returns whether it was cancelled */
 export async function cancelWorkflow(one: Pick<WorkflowSummary, 'id' | 'name' | 'state'>): Promise<boolean> {
   if (one.state !== 'running') return false;
   const text = 'Its jobs are cancelled, including running ones, and no further step starts.';

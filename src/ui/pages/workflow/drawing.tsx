@@ -1,7 +1,4 @@
-/**
- * The graph: lines in an SVG, and above them a link for each job, which the keyboard reaches in the order of the
- * layers.
- */
+/** The graph: lines in an SVG, and above them focusable links for jobs, in the order of the layers. */
 import { useMemo } from 'preact/hooks';
 import { Icon } from '../../components/icon';
 import { href, segment } from '../../core/base';

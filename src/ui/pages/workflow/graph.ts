@@ -1,6 +1,6 @@
 /**
- * A workflow as a graph of its jobs. Nested parts are taken apart: an edge to a group leads to each of its jobs. Where
- * many lead to many they meet in a point, and a large group is one node. So no graph has more than a few hundred lines.
+ * A workflow as a graph of its jobs. Edges to a group lead to each of its jobs; many-to-many edges meet in a point,
+ * and a large group is one node, so graphs stay below a few hundred lines.
  */
 import type { WorkflowStatus, WorkflowStep } from '../../../contract/workflows';
 
@@ -96,10 +96,7 @@ export function tookOf(step: WorkflowStep | undefined, now: number): number {
   return end === undefined ? 0 : Math.max(0, end - Date.parse(step.started_at));
 }
 
-/**
- * The way through the graph that took longest: to be faster, it must become shorter. Keys of its nodes, from the first
- * on.
- */
+/** The slowest path through the graph: keys of its nodes, from the first on. */
 export function criticalPath(nodes: readonly GraphNode[], now: number): { keys: readonly string[]; ms: number } {
   const best = new Map<string, { ms: number; before: string | undefined }>();
   const byKey = new Map(nodes.map((node) => [node.key, node]));

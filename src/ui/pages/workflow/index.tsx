@@ -127,7 +127,7 @@ function Body({ of: { workflow, progress }, leaves }: { of: Shown; leaves: reado
   );
 }
 
-/** The workflow hears of the end of a job a moment after its queue. */
+/** The workflow is notified of a job's end a moment after its queue. */
 const SETTLE_MS = 1_000;
 
 /** Starts and progress come with the events; what follows from an end is asked of the workflow. */

@@ -103,10 +103,7 @@ function layersOf(nodes: readonly GraphNode[]): Map<string, number> {
   return layers;
 }
 
-/**
- * Orders each column by the middle of its neighbours, to and fro, then moves each slot as near to them as the others
- * allow.
- */
+/** Orders each column by the middle of its neighbours, to and fro, then moves slots as near to them as possible. */
 function arrange(columns: readonly Slot[][], slots: ReadonlyMap<string, Slot>): number {
   const size = (slot: Slot) => (slot.node && slot.node.kind !== 'point' ? NODE_HEIGHT : 12);
   for (const column of columns) stack(column, size);

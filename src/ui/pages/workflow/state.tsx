@@ -1,4 +1,3 @@
-/** The state of a workflow, or of a step. */
 import type { WorkflowHeader } from '../../../contract/workflows';
 import { Badge, type Tone } from '../../components/badge';
 import type { IconName } from '../../components/icon';
@@ -23,7 +22,6 @@ export const WorkflowState = ({ state }: { state: string }) => (
   <Badge look={STATES[state] ?? ['neutral', 'available']} text={state} />
 );
 
-/** How many of its jobs have completed. */
 export function Done({ done, failed, total }: { done: number; failed: number; total: number }) {
   return (
     <span class="jobs-done">

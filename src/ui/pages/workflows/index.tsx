@@ -1,4 +1,3 @@
-/** All workflows, the latest first: how far each has come. */
 import { useEffect, useState } from 'preact/hooks';
 import type { WorkflowStatus, WorkflowSummary } from '../../../contract/workflows';
 import { FilterChips, Filters, Newer, Pager, SelectFilter } from '../../components/list';
@@ -31,7 +30,7 @@ export default function WorkflowsPage() {
   const [changed, setChanged] = useState<ReadonlySet<string>>(new Set());
   const [newer, setNewer] = useState(0);
 
-  /** The list hears of a workflow's end only; how far one is that runs, it says itself. */
+  /** The list is notified only of a workflow's end; progress is read from the workflow itself. */
   const ask = async (id: string) => {
     const found = await api.get<WorkflowStatus>(`workflows/${segment(id)}`).catch(() => undefined);
     if (!found) return;
