@@ -7,7 +7,6 @@ import { callWithin } from './call';
 import type { Payload, TargetConfig } from './config';
 import { type HandlerAnswer, isNotRunning, NOT_RUNNING, ORIGIN } from './target';
 
-/** What a handler Worker announces. */
 export interface Announcement {
   payload: Payload;
   /** Types that it takes; null when it does not announce them, so it gets every type that is mapped to it. */
@@ -24,10 +23,7 @@ export interface Announcement {
 
 const NONE: ReadonlySet<string> = new Set();
 
-/**
- * The known facts about a target over the network, which is not asked: it may have only its one path. The table of
- * handlers maps its types, in their form.
- */
+/** What is known of a remote target without asking: it may have only one path. `HANDLERS` maps its types. */
 export function announcementOfRemote(target: Pick<TargetConfig, 'payload'>): Announcement {
   return { payload: target.payload ?? 'envelope', types: null, control: false, talking: NONE, provisional: false };
 }
@@ -41,8 +37,8 @@ export const VERSION_HEADER = 'Tocsin-Announcement';
 const MAX_VERSION = 255;
 
 /**
- * Asks a handler Worker which types it takes. A Worker without an announcement is a plain one: it gets single envelopes
- * of every type that is mapped to it. One that fails (throws, 5xx, no answer) gets the same until it answers.
+ * Asks a handler Worker for its types. One without an announcement, or that fails, gets single envelopes of every
+ * mapped type.
  */
 export async function fetchAnnouncement(target: TargetConfig): Promise<Announcement | typeof NOT_RUNNING> {
   let answer: HandlerAnswer;

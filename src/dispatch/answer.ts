@@ -1,7 +1,4 @@
-/**
- * The meaning of a handler's answer: the answer table of push delivery as pure functions. No answer can make them
- * throw.
- */
+/** The meaning of a handler's answer, as pure functions. No answer can make them throw. */
 
 import { type AttemptFailure, type AttemptOutcome, failed } from '../job/attempt/outcome';
 import { invalidAnswer, readAnswered, usableError } from '../job/attempt/read-outcome';
@@ -18,7 +15,6 @@ type Json = Record<string, unknown>;
 /** What is looked at of an answer that is too long, in characters. */
 const HEAD_CHARS = 1024;
 
-/** The outcome of an answer that is longer than is read, by its beginning. */
 function tooLong(head: string): AttemptOutcome {
   const size = `more than ${MAX_TEXT_BYTES} bytes`;
   if (!/"status"\s*:\s*"failed"/.test(head)) return tooLargeResult(size);

@@ -1,7 +1,4 @@
-/**
- * Reads the body of an answer within bounds. A handler may send any amount, and an object has 128 MB for all its calls
- * together. So nothing here holds more of an answer than it must.
- */
+/** Reads answers within bounds: an object has 128 MB for all its calls together. */
 
 /** Bytes of one text, or of one entry in the answer to a batch, that are held. A result may have 1 MiB of them. */
 export const MAX_TEXT_BYTES = 4 * 1024 * 1024;
@@ -40,7 +37,6 @@ export class BodyReader {
     return done ? undefined : value;
   }
 
-  /** Nothing more is wanted. */
   cancel(): void {
     this.reader.cancel().catch(() => undefined);
   }
@@ -71,7 +67,6 @@ export interface EntryText {
   isWhole: boolean;
 }
 
-/** A text that arrives in pieces. */
 class HeldText {
   private buffer = new Uint8Array(0);
   private held = 0;
@@ -113,9 +108,8 @@ const [QUOTE, BACKSLASH, OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [0x
 const RESULTS = [...new TextEncoder().encode('results')];
 
 /**
- * Finds the entries of `{"results": [{…}, …]}` in chunks of bytes as they arrive, each as soon as it is whole. The
- * marks of JSON are single bytes that are part of no other character in UTF-8. Entries are not validated here: their
- * parser does that.
+ * Finds the entries of `{"results": [{…}, …]}` in byte chunks as they arrive; the marks of JSON are single bytes of
+ * UTF-8. Entries are not validated here.
  */
 export class EntryScanner {
   /** Has the list begun? */
@@ -126,7 +120,6 @@ export class EntryScanner {
   private inResults = false;
   /** The last text at the top level of the outermost object. */
   private name: number[] = [];
-  /** The entry that is arriving. */
   private readonly entry = new HeldText();
   private inEntry = false;
 

@@ -1,4 +1,3 @@
-/** One request to a target, with a time limit. */
 import type { TargetConfig } from './config';
 
 /** Thrown by {@link callWithin} when there was no answer in time. */
@@ -11,7 +10,6 @@ const MAX_ARRIVING_STEPS = 8;
 /** Interval between checks of a long call, ms. */
 export const LONG_CALL_MS = 30_000;
 
-/** The terms of one request. */
 export interface CallLimits {
   timeoutMs: number;
   /** Has more of the answer arrived since this was last asked? Such a call gets some seconds more. */
@@ -23,9 +21,9 @@ export interface CallLimits {
 }
 
 /**
- * Makes one request and reads its answer, within its limits. Then it aborts the handler's signal.
- * @param requestWith its URL, and the rest of it with the signal that ends it
- * @throws {NoAnswer} when the time was up, or the call was stopped; anything else was thrown by the handler Worker
+ * Makes one request and reads its answer, within limits. @param requestWith gets the URL and the rest, with its
+ * signal
+ * @throws {NoAnswer} when the time was up, or the call was stopped; and what the handler Worker throws
  */
 export async function callWithin<T>(
   target: TargetConfig,

@@ -1,7 +1,6 @@
 /**
- * The body of a call that stays open while the call runs. Its first line is the batch. Each later line is a message to
- * the handler library: a job was cancelled, or the reply to a handler's message. Only targets that announce `control`
- * are called like this.
+ * The body of a call that stays open: the batch, then messages to the handler library (a cancellation, a reply). Only
+ * for targets that announce `control`.
  */
 
 import type { ErrorData } from '../job/errors';

@@ -14,7 +14,6 @@ import type { RunMessage } from './run-messages';
 import { charsOf, StreamedAnswer } from './streamed-answer';
 import { type HandlerAnswer, isNotRunning, ORIGIN, WORKER_NOT_RUNNING } from './target';
 
-/** One job on its way to a handler. */
 export interface Delivery {
   delivery_id: string;
   job: { id: string; attempt: number; meta: Record<string, unknown>; target_url?: string };
@@ -27,7 +26,6 @@ export interface Delivery {
 /** The media type of an answer that is sent while its batch runs. */
 const LINES = 'application/x-ndjson';
 
-/** The content and form of a call. More than one delivery needs the payload `batch`. */
 export interface CallTerms {
   payload: Payload;
   workerId: string;
@@ -39,8 +37,7 @@ export interface CallTerms {
   /** Takes outcomes of a large answer while the rest of it arrives. Must not reject. */
   settle(outcomes: ReadonlyMap<string, AttemptOutcome>): Promise<void>;
   /**
-   * Handles a message of a delivery's handler while it runs.
-   * @returns the reply, once the message is durable. Rejects with an `ApiError` for the handler
+   * Handles a message of a running handler. @returns the reply, once durable; rejects with `ApiError` for the handler
    */
   hear(deliveryId: string, message: RunMessage): Promise<unknown>;
   /** Half a minute has passed, and the call continues. */
@@ -65,7 +62,6 @@ export interface CallResult {
 const BATCH_GRACE_MS = 1_000;
 /** Characters that are kept of a target's failure. */
 const MAX_TROUBLE = 300;
-/** Bytes of an answer that is read whole before any of it is looked at. A larger one is settled while it arrives. */
 const SMALL_ANSWER_BYTES = 1024 * 1024;
 /** Characters of results that are gathered from a large answer before they are settled. */
 const GATHERED_CHARS = 256 * 1024;
@@ -73,7 +69,6 @@ const GATHERED_CHARS = 256 * 1024;
 /** The handler Worker is not running, so the handler was certainly not called. */
 const NOT_REACHED: AttemptOutcome = { kind: 'released', release: { attempt: 'unreached' } };
 
-/** One call to a handler Worker. */
 export class Call {
   private readonly line: ControlStream | undefined;
   /** Deliveries whose outcome came while the answer arrived. */
@@ -103,8 +98,7 @@ export class Call {
   }
 
   /**
-   * The job of this delivery was cancelled, or taken from the handler otherwise: its report would be refused. Over an
-   * open call the handler is notified; a call that carries nothing else is aborted.
+   * The job was cancelled or taken away: notifies the handler of an open call, else aborts a call without other jobs.
    */
   cancel(deliveryId: string): void {
     this.cancelled.add(deliveryId);
@@ -175,9 +169,7 @@ export class Call {
     else this.conclude(readSingleAnswer(answer, now()));
   }
 
-  /**
-   * Reads the answer to a batch. Each job of a large one whose outcome arrives whole is settled, however the rest ends.
-   */
+  /** Reads the answer to a batch; outcomes of a large one are settled as they arrive, however the rest ends. */
   private async readBatch(body: ReadableStream<Uint8Array>): Promise<void> {
     const reader = new BodyReader(body);
     const { chunks, isWhole } = await reader.start(SMALL_ANSWER_BYTES);
@@ -198,10 +190,7 @@ export class Call {
     if (!this.isOver) this.conclude(unmentioned(scanner.sawResults));
   }
 
-  /**
-   * Reads an answer that is sent while the batch runs: messages of the handlers, and each outcome, which is settled at
-   * once.
-   */
+  /** Reads an answer that is sent while the batch runs: messages, and outcomes, which are settled immediately. */
   private async readLines(body: ReadableStream<Uint8Array>): Promise<void> {
     const reader = new BodyReader(body);
     const scanner = new LineScanner();

@@ -1,20 +1,17 @@
 /**
- * Should a target be called? Five delivery errors in a row stop it for a minute: the target was not there or refused
- * the call; failing jobs do not count. Then one trial decides. The stop is stored, so that a restart does not lift it.
+ * Circuit breaker of a target: five delivery errors in a row (failing jobs do not count) stop it for a minute, then
+ * one trial decides. The stop is stored.
  */
 
 import { isPausedUntil } from '../durable/backoff';
 
-/** Delivery errors in a row that stop a target. */
 export const STOP_AFTER_ERRORS = 5;
-/** How long a target stays stopped, ms. */
 export const STOP_FOR_MS = 60_000;
 /** Pause after the first delivery error, ms; doubled after each further one. */
 const FIRST_PAUSE_MS = 100;
 
 /** The last errors of a target that has not taken a call since. Times in epoch ms. */
 export interface TargetTrouble {
-  /** The first of them. */
   since: number;
   /** The last of them. */
   triedAt: number;
@@ -29,10 +26,7 @@ export interface StoppedTarget extends Partial<TargetTrouble> {
   until: number;
 }
 
-/**
- * The pause of a target after `errors` delivery errors in a row, ms.
- * @param longest limit of the pause, ms: on a developer's machine a handler that is started again is found at once
- */
+/** The pause after `errors` delivery errors in a row, ms. @param longest limit, ms; short in development */
 export function pauseAfter(errors: number, longest: number = STOP_FOR_MS): number {
   const pause = errors < STOP_AFTER_ERRORS ? FIRST_PAUSE_MS * 2 ** (errors - 1) : STOP_FOR_MS;
   return Math.min(pause, longest);

@@ -1,10 +1,10 @@
 /**
- * The hosts that single jobs may name as their target. Otherwise any producer could have this deployment call and sign
- * anything. So there are none until the deployment lists them:
+ * The hosts that jobs may name as targets, none by default: otherwise any producer could make this deployment call
+ * and sign anything.
  *
  *     ALLOWED_TARGET_HOSTS = "app.example *.hooks.example"
  *
- * Each entry is a target of its own, with its own health: a host that is down stops only the jobs for its entry.
+ * Each entry is a target with its own health.
  */
 import type { Reader } from '../job/envelope/fields';
 import { invalidConfiguration, invalidRequest } from '../job/errors';
@@ -19,8 +19,8 @@ import { type Allows, isLoopback, isPublicName, parseTargetUrl, TARGET_URL_RULE 
 const VARIABLE = 'ALLOWED_TARGET_HOSTS';
 
 /**
- * Reads the list: host names, or `*.name` for all below one, separated by spaces or commas.
- * @throws {ApiError} 500 `invalid_configuration`
+ * Reads the list: host names, or `*.name`, separated by spaces or commas. @throws {ApiError} 500
+ * `invalid_configuration`
  */
 export function readHostTargets(env: Record<string, unknown>, allows: Allows): TargetConfig[] {
   const entries = [...new Set(readListVariable(VARIABLE, env[VARIABLE]))];

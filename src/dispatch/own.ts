@@ -1,7 +1,4 @@
-/**
- * Handlers that run in the Worker of the queue. They are called through an entrypoint of that Worker, like any handler
- * Worker: each call is an invocation of its own, which can die without the queue.
- */
+/** Handlers in the queue's own Worker, called through an entrypoint: each call is an invocation that can die alone. */
 import { exports } from 'cloudflare:workers';
 import type { OwnHandlers } from '../declaration';
 import { invalidConfiguration } from '../job/errors';

@@ -1,33 +1,24 @@
-/**
- * Calls a URL instead of a service binding: the request is signed and leaves this Worker. The answer of a handler means
- * the same as from a bound Worker; the only difference is that it may be unreachable.
- */
+/** Calls a URL instead of a service binding: signed, and possibly unreachable; answers mean the same. */
 import { v7 as uuidv7 } from 'uuid';
 import { type Signature, signatureHeaders } from './signature';
 
 /**
- * Calls to URLs that one object makes at once. The platform lets six connections wait for the headers of their answers,
- * and delays any further one while its time limit runs. So jobs for a seventh call are not even taken: they wait until
- * one of the six is over. Calls over service bindings do not count.
+ * Concurrent calls to URLs per object. The platform queues a seventh connection while its time limit runs, so further
+ * jobs are not claimed. Service bindings do not count.
  */
 export const MAX_CONNECTIONS = 6;
 
-/**
- * Cloudflare's answers for an origin that it could not reach: down, timed out while connecting, unreachable, TLS that
- * failed, or a name that does not resolve. No handler has seen the call.
- */
+/** Cloudflare's answers for an unreachable origin (down, TLS, DNS): no handler has seen the call. */
 const UNREACHED: ReadonlySet<number> = new Set([521, 522, 523, 525, 526, 530]);
 
 const USER_AGENT = 'Tocsin/1';
 
-/** How the calls to a URL are signed. */
 export interface Signing {
   signatures: readonly Signature[];
   /** The current one, and the one before while it is being replaced. */
   secrets: readonly string[];
 }
 
-/** What a remote target needs from outside. */
 export interface RemoteContext {
   fetch(request: Request): Promise<Response>;
   /** Epoch ms. */

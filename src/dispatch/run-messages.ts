@@ -1,7 +1,4 @@
-/**
- * Messages of a handler about a run: with its outcome, in an entry of its answer, or while the run continues, over a
- * live connection. Whatever a handler sends, this throws nothing but {@link ApiError}.
- */
+/** Messages of a handler about a run, in its answer or over a live connection. Throws nothing but {@link ApiError}. */
 
 import { checkpointContent, type Progress, readProgress } from '../job/attempt/notes';
 import type { AttemptOutcome, RunNote } from '../job/attempt/outcome';
@@ -21,7 +18,6 @@ export type RunRequest = RunNote | { kind: 'enqueue'; children: unknown };
 /** A message of a handler while it runs. */
 export type RunMessage = RunRequest | { kind: 'log'; lines: LogLine[] };
 
-/** A line of an answer that is sent while the call runs, about one delivery. */
 export type StreamedLine = { id: string } & (
   | { kind: 'outcome'; outcome: AttemptOutcome }
   | { kind: 'log'; lines: LogLine[] }

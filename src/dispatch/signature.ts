@@ -1,6 +1,5 @@
 /**
- * Signs the calls to URLs, so that a receiver can recognise them. A call may be signed in several ways at once, each in
- * headers of its own:
+ * Signs calls to URLs, possibly in several ways at once:
  *
  * | kind | headers | what is signed |
  * |---|---|---|
@@ -8,8 +7,7 @@
  * | `ojs` | `X-OJS-Timestamp`, `X-OJS-Signature: sha256=<hex>` | `timestamp.body` |
  * | `qstash` | `Upstash-Signature`: a JWT | the URL and the SHA-256 of the body, for five minutes |
  *
- * While a secret is replaced there are two, the new one first. Both sign, except in a JWT, which has room for one
- * signature. QStash's receivers take the current key and the next for that reason.
+ * During a rotation both secrets sign, the new one first; a JWT has room for one signature only.
  */
 
 import { base64Of, base64UrlOf, hexOf, unpaddedBase64UrlOf } from '../job/bytes';
@@ -17,7 +15,6 @@ import { base64Of, base64UrlOf, hexOf, unpaddedBase64UrlOf } from '../job/bytes'
 export const SIGNATURES = ['standard', 'ojs', 'qstash'] as const;
 export type Signature = (typeof SIGNATURES)[number];
 
-/** What is signed. */
 export interface Signable {
   url: string;
   /** Names the call. No other call has it. */
@@ -46,10 +43,7 @@ export function parseSecrets(text: string): string[] | undefined {
   return secrets.length >= 1 && secrets.length <= 2 && secrets.every(fits) ? secrets : undefined;
 }
 
-/**
- * Standard Webhooks takes what follows `whsec_` as base64. Any other secret is used as written, as OJS uses all. Like
- * the standard's own libraries, this accepts any padding.
- */
+/** Standard Webhooks reads `whsec_…` as base64, with any padding; other secrets are used as written. */
 function standardKey(secret: string): Uint8Array | undefined {
   if (!secret.startsWith(BASE64_PREFIX)) return bytes(secret);
   const digits = /^([A-Za-z\d+/]+)={0,2}$/.exec(secret.slice(BASE64_PREFIX.length))?.[1];

@@ -1,4 +1,3 @@
-/** How the calls to a URL are signed, by the deployment's variables. */
 import type { ApiError } from '../job/errors';
 import { invalidConfiguration } from '../job/errors';
 import type { Signing } from './remote';
@@ -8,7 +7,6 @@ import { parseSecrets, SECRET_RULE, SIGNATURES, type Signature } from './signatu
 const DEFAULT_SECRET = 'TARGET_SECRET';
 const DEFAULT_SIGNATURE = 'TARGET_SIGNATURE';
 
-/** The default. */
 const USUAL: readonly Signature[] = ['standard', 'ojs'];
 
 type Values = Record<string, unknown>;
@@ -17,7 +15,7 @@ type Values = Record<string, unknown>;
 export type Wrong = (message: string, details?: Values) => ApiError;
 
 /**
- * The signing of an entry: by its members `secret` or `secret_binding`, and `signature`, else by the variables.
+ * The signing of an entry: its `secret` or `secret_binding`, and `signature`, else the variables.
  * @throws {ApiError} 500 `invalid_configuration`
  */
 export function readSigning(key: string, options: Values, env: Values, wrong: Wrong): Signing {

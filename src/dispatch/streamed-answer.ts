@@ -1,7 +1,6 @@
 /**
- * The answer to a call that is sent while its batch runs: messages are handled as they arrive and answered on the live
- * connection, outcomes are settled. However much a handler sends, and whether it reads or not, memory for it is
- * bounded.
+ * A streamed answer: messages are handled and answered as they arrive, outcomes are settled. Memory is bounded,
+ * however much a handler sends, and whether it reads or not.
  */
 import type { AttemptOutcome } from '../job/attempt/outcome';
 import { type ApiError, conflict } from '../job/errors';
@@ -9,7 +8,6 @@ import type { EntryText } from './body';
 import type { ControlStream } from './control-stream';
 import { type RunMessage, readLine, refusalOf, type StreamedLine } from './run-messages';
 
-/** What the call does about it. */
 export interface Listener {
   /** Epoch ms. */
   now(): number;
@@ -25,10 +23,7 @@ export interface UnderWay {
   ended(deliveryId: string, size: number): void;
 }
 
-/**
- * Characters of messages that are being handled, or whose replies are unread, at most. Beyond, no more are read, so a
- * handler that sends too much, or does not read, waits.
- */
+/** Maximum characters of unanswered messages; beyond, reading pauses, so a handler that does not read waits. */
 const MAX_UNANSWERED = 1024 * 1024;
 
 /** A message about steps counts this many characters more: the reply may repeat a record of 768 KiB. */
@@ -100,7 +95,6 @@ export class StreamedAnswer {
     await this.line?.reply(heard.call, await reply());
   }
 
-  /** @param size in characters, counted until it is done */
   private async dealWith(size: number, work: () => Promise<void>): Promise<void> {
     this.unanswered += size;
     await work();

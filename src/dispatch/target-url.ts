@@ -1,16 +1,14 @@
 /**
- * Which URLs jobs may be sent to. A request to a URL from a job or a variable leaves this Worker with its network
- * position. So only addresses of the public Internet are allowed:
+ * Which URLs jobs may be sent to: only addresses of the public Internet, since requests leave with this Worker's
+ * network position:
  *
  * - `https:` on its own port, with no user name, password or fragment;
- * - a host by its public name: no numeric address in any notation, no single word, no reserved name of private
- *   networks, no final dot;
- * - with `loopback`, for development alone: `http:` or `https:` to `localhost`, `127.0.0.1` or `[::1]` on any port.
+ * - a public host name: no numeric address, single word, reserved private name or final dot;
+ * - with `loopback` (development): `http:` or `https:` to `localhost`, `127.0.0.1` or `[::1]` on any port.
  *
- * The *parsed* host is judged, because parsers read `2130706433`, `0x7f.1` and `①27.0.0.1` as 127.0.0.1. A public name
- * may still lead to a private address. A Worker can neither look that up beforehand nor hold a name to an address. On
- * Cloudflare it reaches no private network; under `wrangler dev` it reaches that of the machine. Redirects are never
- * followed.
+ * The *parsed* host is judged, because parsers read `2130706433`, `0x7f.1` and `①27.0.0.1` as 127.0.0.1. A public
+ * name may still lead to a private address, which a Worker cannot check; on Cloudflare it reaches no private network.
+ * Redirects are never followed.
  */
 
 /** Longest URL, in characters. */

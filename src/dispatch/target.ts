@@ -15,12 +15,12 @@ export const ORIGIN = 'https://handler.tocsin';
 /** A call that never reached a handler. */
 export const NOT_RUNNING = 'not_running';
 
-/** The same, for humans. */
+/** {@link NOT_RUNNING} for humans. */
 export const WORKER_NOT_RUNNING = 'The handler Worker is not running.';
 
 /**
- * `wrangler dev` answers for a Worker that is not running, with 503 and a text of its own. A handler's own 503 is an
- * ordinary failure, so only that text counts.
+ * `wrangler dev` answers 503 with its own text for a Worker that is not running; a handler's 503 is an ordinary
+ * failure.
  */
 export function isNotRunning(answer: HandlerAnswer): boolean {
   return answer.status === 503 && /^Worker "[^"]*" (?:not found|is not compatible)/.test(answer.body.slice(0, 500));

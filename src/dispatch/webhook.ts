@@ -1,7 +1,6 @@
 /**
- * One attempt to notify a receiver of an event: a signed POST to its URL. The URL is checked again before it is called.
- * So is each place that a redirect leads to: only the same host, with the same method and body. A little of the answer
- * is read.
+ * One attempt to notify a receiver: a signed POST. Its URL, and redirects (same host, method and body only), are
+ * checked again. Little of the answer is read.
  */
 
 import { withMaskedUrls } from '../job/secrets';
@@ -15,7 +14,6 @@ import { type Allows, parseTargetUrl } from './target-url';
 
 const USER_AGENT = 'Tocsin-Webhook/1';
 
-/** How long a receiver may take, ms. */
 const TIMEOUT_MS = 30_000;
 
 /** Bytes of an answer that are read, and characters that are kept. */
@@ -24,7 +22,6 @@ const MAX_KEPT = 1024;
 
 const MAX_REDIRECTS = 3;
 
-/** The content and form of a delivery. */
 export interface WebhookCall {
   url: string;
   /** Names the delivery, in all its attempts. */
@@ -36,7 +33,6 @@ export interface WebhookCall {
   secrets: readonly string[];
 }
 
-/** How it ended. */
 export interface WebhookAttempt extends Attempted {
   /** Epoch ms. */
   at: number;
@@ -45,7 +41,6 @@ export interface WebhookAttempt extends Attempted {
   response: string;
 }
 
-/** What an attempt needs from outside. */
 export interface WebhookWorld {
   fetch(request: Request): Promise<Response>;
   /** Epoch ms. */
