@@ -1,7 +1,4 @@
-/**
- * What the registration of a job type says about jobs that are enqueued: it applies where the enqueue itself says
- * nothing.
- */
+/** Defaults of a registered job type: they apply where the enqueue sets nothing. */
 import type { Duration } from './envelope';
 import type { JobOptions } from './job';
 import { namesOf } from './known';

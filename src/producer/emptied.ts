@@ -1,7 +1,4 @@
-/**
- * Finds values that JSON empties: a `Map` and a `Response` become `{}`, NaN becomes null, a function is left out. What
- * a program hands over is refused with these, because their content would be lost without a word.
- */
+/** Finds values that JSON empties (a `Map` becomes `{}`, NaN null, a function nothing), whose content would be lost. */
 import { ignoreRejection, safely, tagOf } from '../job/thrown';
 
 /** A value that JSON empties. */
@@ -39,8 +36,7 @@ const INSTEAD: Readonly<Record<string, string>> = {
 };
 
 /**
- * The first value that JSON empties; undefined: there is none. Members that are undefined are not: leaving them out is
- * how JSON says it. Objects with `toJSON` are what that returns, and instances of classes are their own members.
+ * The first value that JSON empties, if any. Undefined members, `toJSON` and class instances are fine.
  * @param path names it in the answer
  */
 export function findEmptied(value: unknown, path: string): Emptied | undefined {

@@ -1,12 +1,8 @@
 /** The errors of requests, as classes that a producer tells apart with `instanceof`. */
 
-/**
- * The longest pause that an answer may ask for, ms: a mistake of a proxy must park no worker, and no timer holds 25
- * days.
- */
+/** The longest pause that an answer may ask for, ms: a proxy's mistake must not park workers, or overflow a timer. */
 const LONGEST_ASKED_MS = 3_600_000;
 
-/** What is known about a failed request. */
 export interface TocsinErrorInfo {
   /** HTTP status; 0 when there was no answer, or nothing was sent. */
   status: number;
@@ -131,7 +127,6 @@ export function unanswered(message: string, outcomeUnknown: boolean, cause?: unk
   return new UnavailableError(message, { status: 0, code: 'network_error', retryable: true, outcomeUnknown, cause });
 }
 
-/** The error class for an answer's status and code. */
 export function errorFor(message: string, info: TocsinErrorInfo): TocsinError {
   return new (classFor(info.status, info.code))(message, info);
 }

@@ -1,8 +1,4 @@
-/**
- * A UUIDv7 (RFC 9562 §5.7): 48 bits of Unix milliseconds, version, and random bits.
- * @param now epoch ms
- * @param random in [0, 1)
- */
+/** A UUIDv7 (RFC 9562 §5.7): 48 bits of Unix ms, version, random bits. @param now epoch ms @param random in [0, 1) */
 export function uuidv7(now: number, random: () => number): string {
   const bytes = Array.from({ length: 16 }, (_, index) =>
     index < 6 ? Math.floor(now / 2 ** (8 * (5 - index))) % 256 : Math.floor(random() * 256),
@@ -19,11 +15,8 @@ export function uuidv7(now: number, random: () => number): string {
 const FIRST_CHOSEN = 2 ** 40;
 
 /**
- * Ids that name the queue of their job, as the server's own do, so that nothing must be noted for the job to be found.
- * Each is a UUIDv7 whose random bits hold 32 bits of a hash of the queue's name and 42 bits of a number. The numbers of
- * one client rise by one from a random start, so that no two of its ids are the same.
- * @param now epoch ms
- * @param random in [0, 1)
+ * UUIDv7 ids that name their job's queue, as the server's own do: 32 bits of a hash of its name, and 42 bits of a
+ * number that rises from a random start. @param now epoch ms @param random in [0, 1)
  */
 export function jobIds(now: () => number, random: () => number): (queue: string) => string {
   const rank = Math.floor(random() * 2) * 2 * FIRST_CHOSEN;

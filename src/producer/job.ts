@@ -1,5 +1,3 @@
-/** A job as a producer writes it, and its JSON. */
-
 import { DEFAULT_QUEUE } from '../job/options';
 import { messageOf } from '../job/thrown';
 import { findEmptied } from './emptied';
@@ -14,7 +12,6 @@ import type { UniqueOptions } from './unique';
 /** A moment: a Date, epoch milliseconds, or RFC 3339 with a zone. */
 export type Moment = Date | number | string;
 
-/** When a job starts. */
 type Start =
   | {
       /** Start at the earliest after this time, by the server's clock: ms, or `"10s"`, `"PT10S"`. */
@@ -27,7 +24,6 @@ type Start =
       delay?: undefined;
     };
 
-/** How often it runs. */
 type Runs =
   | {
       /** The job's own retry policy; fields left out come from its type, its queue, the deployment. */
@@ -86,8 +82,7 @@ export type JobOptions = CronJobOptions & {
 /** Options of a job that is enqueued on its own. */
 export type EnqueueOptions = JobOptions & {
   /**
-   * 1 … 256 characters. For 24 hours the same enqueue under the same key returns the same job. It is sent alone, and
-   * repeated after a lost answer.
+   * 1 … 256 characters. For 24 hours the same enqueue under it returns the same job; it is sent alone, and repeated.
    */
   idempotencyKey?: string | undefined;
 };
@@ -103,7 +98,6 @@ export interface NewJob<
   options?: Options | undefined;
 }
 
-/** A job ready to be sent. */
 export interface PreparedJob {
   type: string;
   queue: string;
@@ -120,7 +114,6 @@ export interface PreparedJob {
 const OWN_OPTIONS = namesOf<Omit<EnqueueOptions, ClientOption>>({ delay: true, id: true, idempotencyKey: true });
 
 const ENQUEUE_OPTIONS: ReadonlySet<string> = new Set([...CLIENT_OPTIONS, ...OWN_OPTIONS]);
-/** The options of a job that is not enqueued on its own. */
 export const JOB_OPTIONS: ReadonlySet<string> = new Set(
   [...ENQUEUE_OPTIONS].filter((name) => name !== 'idempotencyKey'),
 );
@@ -143,8 +136,7 @@ function namedPairs<Name extends string>(names: readonly Name[]): [name: Name, o
 }
 
 /**
- * A job as the server reads it, in the wire's names.
- * @throws {InvalidJobError} when its options contradict each other
+ * A job as the server reads it. @throws {InvalidJobError} when its options contradict each other
  * @throws {TypeError} for an option that does not exist
  */
 export function wireJob(
@@ -181,9 +173,7 @@ function written<T>(write: () => T, what = 'The job'): T {
 }
 
 /**
- * Writes a job as the server reads it.
- * @param newId chooses an id for a job of a queue, when the options name none
- * @param known the options that it may have
+ * Writes a job as the server reads it. @param newId for jobs without an id @param known its possible options
  * @throws {InvalidJobError} when it cannot be JSON, or its options contradict each other
  * @throws {TypeError} for an option that does not exist
  */
@@ -216,10 +206,7 @@ function wireOptions(options: EnqueueOptions): Record<string, unknown> {
   return wire;
 }
 
-/**
- * When to start, from either spelling. @throws {InvalidJobError} when there are both, which only code without types
- * writes
- */
+/** When to start, from either spelling. @throws {InvalidJobError} for both, possible only without types */
 function startText({ delay, delayUntil }: Pick<EnqueueOptions, 'delay' | 'delayUntil'>): string | undefined {
   if (delay === undefined) return momentText(delayUntil, 'delayUntil');
   if (delayUntil !== undefined) throw invalid('Use delay or delayUntil, not both.', 'options.delay');
@@ -242,7 +229,6 @@ export function relativeText(delay: Duration): string {
   return `+PT${(Math.round(ms) / 1000).toFixed(3)}S`;
 }
 
-/** The error for an invalid job, before anything is sent. */
 export function invalid(message: string, field: string, cause?: unknown): InvalidJobError {
   return new InvalidJobError(message, {
     status: 0,

@@ -6,10 +6,7 @@ import { suggestion } from '../job/near-miss';
 export const namesOf = <T extends object>(names: Record<keyof T, true>): ReadonlySet<string> =>
   new Set(Object.keys(names));
 
-/**
- * @param without what has no such member, for the message
- * @throws {TypeError} naming the first member that is not known; one that is undefined counts as absent
- */
+/** @param without what lacks the member, for the message @throws {TypeError} naming the first unknown member */
 export function refuseUnknown(given: object, known: ReadonlySet<string>, without: string): void {
   for (const name in given) {
     if (known.has(name) || (given as Record<string, unknown>)[name] === undefined) continue;

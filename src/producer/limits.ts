@@ -4,7 +4,6 @@ import type { Duration } from './envelope';
 /** The length of a rate's window: a duration, or the word for one. */
 export type Period = Duration | 'second' | 'minute' | 'hour' | 'day';
 
-/** This many starts in a period. */
 export interface Quota {
   /** 1 … 1000000. */
   limit: number;

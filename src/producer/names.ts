@@ -1,6 +1,6 @@
 /**
- * Names on both sides of the wire: snake_case in its JSON, camelCase in TypeScript. What a user put in (arguments,
- * results, `meta` and the like) has names of its own, which stay as they are.
+ * Names: snake_case on the wire, camelCase in TypeScript. Users' own data (arguments, results, `meta`) stays as it
+ * is.
  */
 
 /** Members whose content belongs to the user, or is keyed by names of queues, types and variables. */
@@ -38,7 +38,6 @@ const OWN = {
 
 type Own = keyof typeof OWN;
 
-/** `max_attempts` → `maxAttempts`. */
 export type Camel<Name> = Name extends `${infer First}_${infer Rest}` ? `${First}${Capitalize<Camel<Rest>>}` : Name;
 
 /** A type of the wire with its names in camelCase. */
@@ -66,12 +65,10 @@ function remembering(rename: (name: string) => string): (name: string) => string
   };
 }
 
-/** `max_attempts` → `maxAttempts`. */
 export const camelName = remembering((name) =>
   name.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase()),
 );
 
-/** `maxAttempts` → `max_attempts`. */
 export const wireName = remembering((name) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`));
 
 /** JSON from the wire with its names in camelCase. */

@@ -3,7 +3,6 @@ import { OPTION_NAMES, type OptionFacts, type OptionName, type OptionsThat, opti
 import type { JobEnvelope } from './envelope';
 import { type Camel, camelName, memberOf, wireName } from './names';
 
-/** The options that a client offers. */
 export type ClientOption = Camel<Exclude<OptionName, OptionsThat<'foreign'>>>;
 
 const FOREIGN: readonly OptionName[] = optionsThat('foreign');
@@ -13,7 +12,6 @@ const offered = (names: readonly OptionName[]) =>
 
 export const CLIENT_OPTIONS = offered(OPTION_NAMES) as ClientOption[];
 
-/** Those of which this is so. */
 export function clientOptionsThat<Fact extends keyof OptionFacts>(
   fact: Fact,
 ): (Camel<OptionsThat<Fact>> & ClientOption)[] {

@@ -36,10 +36,7 @@ type Identity =
 
 /** How often the same job runs. */
 type Sampled = {
-  /**
-   * Which enqueue of a period runs: the first, at once; or the last, when the period is over. In place of
-   * `onConflict` and `states`.
-   */
+  /** Which enqueue of a period runs: the first, or the last at its end. Replaces `onConflict` and `states`. */
   sample: 'leading' | 'trailing';
   states?: undefined;
   uniqueWhile?: undefined;
