@@ -1,7 +1,6 @@
 /**
- * Applies the code's declarations once in the life of an isolate. It does so before its first request to the queue is
- * served, so that they hold for every job after the deploy. For any other kind of event it does so alongside the first
- * one.
+ * Applies the code's declarations once per isolate: before its first request to the queue, and alongside the first
+ * event of any other kind.
  */
 import { applyDeclared } from '../across/deployment';
 import type { Env } from '../config';
@@ -14,8 +13,7 @@ let wrong: ApiError | undefined;
 let isApplied = false;
 
 /**
- * Waits until what the code declares is in effect. Where it cannot be put into effect just now, requests are served as
- * before it, and it is tried again.
+ * Waits until the declarations are in effect; after a passing failure, requests are served and it is tried again.
  * @throws {ApiError} 500 `invalid_configuration`: what is declared is wrong
  */
 export async function applied(env: Env): Promise<void> {
@@ -35,11 +33,7 @@ export async function applied(env: Env): Promise<void> {
 const CUT_OFF_AFTER_MS = 30_000;
 let asked: number | undefined;
 
-/**
- * Applies it next to an event that does not belong to the queue, which neither waits for it nor fails with it. One read
- * for each
- * isolate where nothing has changed.
- */
+/** Applies it alongside another event, which neither waits nor fails: one read per isolate if nothing changed. */
 export function applyBeside(env: Env, ctx: Pick<ExecutionContext, 'waitUntil'>): void {
   const now = Date.now();
   if (isApplied || wrong || backoff.isResting) return;
@@ -60,8 +54,7 @@ export function forgetApplied(): void {
 }
 
 /**
- * For a test, after storage was emptied: puts into effect what the code declares, but for webhooks and alert rules,
- * whose receivers are real.
+ * For tests: applies the declarations after a reset, without webhooks and alert rules, whose receivers are real.
  * @throws {ApiError} 500 `invalid_configuration`
  */
 export async function applyQuietly(env: Env): Promise<void> {

@@ -1,4 +1,3 @@
-/** The queue as a part of somebody's Worker. */
 import type { Hono } from 'hono';
 import type { TocsinClient } from '../client/client';
 import type { Env } from '../config';
@@ -15,21 +14,15 @@ import { inside, insideClient, knowHandlers } from './inside';
 import { isOurs, mountable } from './mount';
 import { readOptions, type TocsinOptions } from './options';
 
-/** Arguments of jobs by type. */
 type AnyJobs = Record<string, readonly unknown[]>;
 
 /** The deployment, as its own code uses it. */
 export interface TocsinDeployment<Jobs extends Record<keyof Jobs, readonly unknown[]> = AnyJobs> {
-  /**
-   * The queue's HTTP interface as a Hono app: `app.route('/tocsin', tocsin.app)`. Requests for other paths continue to
-   * the routes
-   * that follow.
-   */
+  /** The queue's HTTP interface as a Hono app: `app.route('/tocsin', tocsin.app)`. Other paths fall through. */
   readonly app: Hono;
   /**
-   * The default export of a Worker: requests below `/ojs/` go to the queue, all others to `own.fetch`. Without one of
-   * its own the queue serves every path. All other handlers stay (`scheduled`, `queue`, `email` …), also those that an
-   * instance has of its class.
+   * The default export of a Worker: `/ojs/` goes to the queue, everything else to `own.fetch`; without one the queue
+   * serves every path. Other handlers (`scheduled`, `queue`, `email` …) stay, inherited ones too.
    * @throws {TypeError} where `own` is neither an object nor a class that extends `WorkerEntrypoint`
    */
   worker<E = unknown>(own?: ExportedHandler<E>): ExportedHandler<E>;
@@ -84,7 +77,6 @@ export function createTocsin(options: TocsinOptions = {}): TocsinDeployment {
   };
 }
 
-/** What the queue needs of handlers made by `defineHandlers`. */
 function ownHandlers(worker: HandlerWorker & { [RUNNABLE]?: Runnable }) {
   const types = worker[RUNNABLE]?.registry.typeNames() ?? ['*'];
   return { types, fetch: worker.fetch.bind(worker) };

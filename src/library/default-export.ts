@@ -1,11 +1,7 @@
-/**
- * The default export of a Worker that holds the queue: its own handlers stay, and the queue gets the requests that are
- * for it.
- */
+/** The default export of a Worker that holds the queue: its own handlers, plus the queue's requests. */
 import { WorkerEntrypoint } from 'cloudflare:workers';
 import type { Env } from '../config';
 
-/** A class that the runtime makes again for each event. */
 export type EntrypointClass = new (ctx: ExecutionContext, env: never) => WorkerEntrypoint;
 
 /** Serves a request for the queue; undefined: it is for the Worker's own code. */
@@ -81,9 +77,7 @@ function methodsOf(prototype: object): Map<string, Method> {
   return found;
 }
 
-/**
- * What an object has and inherits, with methods that know their object: an instance keeps its handlers in its class.
- */
+/** An object's own and inherited members, methods bound to it: an instance has its handlers in its class. */
 function handlersOf(own: object, notice: Notice): Record<string, unknown> {
   const found: Record<string, unknown> = {};
   for (let at = own; at && at !== Object.prototype; at = Object.getPrototypeOf(at)) {

@@ -1,7 +1,4 @@
-/**
- * How tests, and `tocsin serve`, reach the deployment in a Worker: they are bundles of their own, so that an import of
- * this library there could be a second copy of it. They find the one of the Worker under a registered symbol.
- */
+/** How tests and `tocsin serve`, separate bundles, find the Worker's deployment: under a registered symbol. */
 import type { TocsinClient } from '../client/client';
 
 /** Under this name of the global object stands the {@link Deployment} of a Worker that holds the queue. */
@@ -14,11 +11,7 @@ export interface Deployment {
   objects(): Promise<{ name: string; stub: DurableObjectStub }[]>;
   /** Empties the deployment, and puts into effect again what the code declares. */
   reset(): Promise<void>;
-  /**
-   * This process hands out no more jobs before then; they are accepted as before.
-   * @param until epoch ms
-   * @returns calls to handlers that are under way
-   */
+  /** Hands out no more jobs in this process before `until`, epoch ms. @returns calls to handlers under way */
   rest(until: number): number;
   /** The newest version of each kind of object that it can open; absent in 0.2.0 and before. */
   readonly schemas?: Readonly<Record<string, number>>;

@@ -1,4 +1,3 @@
-/** The entrypoints of a Worker that holds the queue: for its own handlers, and for other Workers that enqueue. */
 import { WorkerEntrypoint } from 'cloudflare:workers';
 import type { JobPatch } from '../client/patch';
 import type { TocsinService } from '../client/service';
@@ -8,11 +7,7 @@ import type { EnqueueOptions } from '../producer/job';
 import { applyBeside } from './applied';
 import { insideClient, insideFetch } from './inside';
 
-/**
- * Runs the deployment's own handlers. The queue calls it as it calls any handler Worker; no one else can, unless a
- * service
- * binding names it.
- */
+/** Runs the deployment's own handlers; only the queue and explicit service bindings can call it. */
 export class TocsinHandlers extends WorkerEntrypoint {
   override async fetch(request: Request): Promise<Response> {
     // Of a deployment that only has schedules, the jobs that they bring may be all that a new version sees.
@@ -24,8 +19,8 @@ export class TocsinHandlers extends WorkerEntrypoint {
 }
 
 /**
- * For other Workers of the same account, bound with `entrypoint = "Tocsin"`: enqueue and look at jobs by RPC, or hand
- * the binding to a client for everything else. Who may bind the Worker may do all of this, so no key is asked for.
+ * For Workers of the same account, bound with `entrypoint = "Tocsin"`: RPC, or a client over the binding. Every Worker
+ * with the binding may do all of this, so no key is needed.
  */
 export class Tocsin extends WorkerEntrypoint implements TocsinService {
   /** The whole HTTP interface, without a key: `new TocsinClient({ service: env.TOCSIN })`. */

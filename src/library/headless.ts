@@ -1,7 +1,4 @@
-/**
- * The queue as a library, without its dashboard: for those who use the command line, or another Worker, to look at it.
- * @module tocsin/queue/headless
- */
+/** The queue as a library, without its dashboard. @module tocsin/queue/headless */
 export * from '../handler/index';
 export { createTocsin, type TocsinDeployment } from './create';
 export { Tocsin, TocsinHandlers } from './entrypoints';

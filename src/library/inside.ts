@@ -1,7 +1,4 @@
-/**
- * The queue as the code of its own Worker reaches it: through the application itself, without a network and without a
- * key.
- */
+/** The queue as its own Worker's code reaches it: through the application, without network or key. */
 import { env } from 'cloudflare:workers';
 import { allObjects } from '../across/objects';
 import { resetAll } from '../across/reset';
@@ -32,7 +29,6 @@ export function knowHandlers(own: HandlerWorker | undefined): void {
   client = undefined;
 }
 
-/** The client of trusted code. */
 export function insideClient(): TocsinClient {
   client ??= new TocsinClient({
     url: ORIGIN,
@@ -42,7 +38,6 @@ export function insideClient(): TocsinClient {
   return client;
 }
 
-/** The deployment as tests of the Worker, and `tocsin serve`, reach it. */
 export const inside: Deployment = {
   get client() {
     return insideClient();

@@ -1,4 +1,3 @@
-/** Where the queue is in a Worker that serves other paths too. */
 import { Hono } from 'hono';
 import { routePath } from 'hono/route';
 import type { Env } from '../config';
@@ -54,18 +53,15 @@ function moved(response: Response, base: string): Response {
 }
 
 /**
- * A cookie of a queue that is one part of an application. Its name carries the path, so that two queues in one Worker
- * do not take each other's. On HTTPS that is all that can tell them apart: a cookie that no other host can set must be
- * for `Path=/`.
+ * A cookie of a mounted queue. Its name carries the path to separate two queues of one Worker: on HTTPS, a cookie
+ * that no other host can set must be for `Path=/`.
  */
 function ownCookie(cookie: string, base: string): string {
   const named = cookie.replace('=', `${suffixOf(base)}=`);
   return cookie.startsWith(SECURE_COOKIE) ? named : named.replace(/; Path=\/(?=;|$)/, `; Path=${base}/`);
 }
 
-/**
- * The cookies of a request as the queue knows them: its own under the name without the path, none of another queue's.
- */
+/** A request's cookies for the queue: its own without the path in the name, none of another queue. */
 function cookiesOf(header: string, base: string): string {
   const outside = new Map([COOKIE, SECURE_COOKIE].map((name) => [name + suffixOf(base), name]));
   const cookies = header.split(';').map((cookie) => cookie.trim().split(/=(.*)/s));

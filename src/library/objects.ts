@@ -1,11 +1,9 @@
-/** The classes of objects as a Worker exports them: what is inside is private. */
 import type { DurableObject } from 'cloudflare:workers';
 import { DirectoryObject as Directory } from '../directory/object';
 import { UniqueLockObject as UniqueLock } from '../locks/object';
 import { QueueObject as Queue } from '../queue/object';
 import { WorkflowObject as Workflow } from '../workflow/object';
 
-/** A class of Durable Objects that the runtime makes and calls. */
 export type ObjectClass = new (ctx: DurableObjectState, env: never) => DurableObject<unknown>;
 
 /** One for each queue: its jobs. */

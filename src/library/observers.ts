@@ -1,4 +1,3 @@
-/** Webhooks and alert rules as the code declares them, checked while its modules load. */
 import type { AlertOptions } from '../client/alerts';
 import type { WebhookOptions } from '../client/webhooks';
 import { readWebhookSecret, readWebhookUrl } from '../config';
@@ -8,8 +7,8 @@ import { notKnown } from '../job/near-miss';
 import { parseWebhook } from '../job/webhook/parse';
 
 /**
- * The value of a variable or secret of the Worker, read when it takes effect: `{ env: 'SLACK_URL' }`. Where it is not
- * set, what needs it is left out, and the log says so.
+ * A variable or secret of the Worker, read on application: `{ env: 'SLACK_URL' }`. Unset: what needs it is left out
+ * and logged.
  */
 export interface Variable {
   env: string;

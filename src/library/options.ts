@@ -39,17 +39,13 @@ export interface TocsinOptions {
   /** Limits by key: `{ stripe: { limit: 100, period: 'minute' } }`. An operator's override goes before them. */
   limits?: Record<string, DeclaredLimit> | undefined;
   /**
-   * Rules by which payloads are redacted for keys without `data:reveal`, beside those of `REDACT`:
-   * `['password', 'card.*']`. With `tags` and `rate_limit.key`, pseudonyms stand in the place of tags and of the keys
-   * that jobs count under.
+   * Rules by which payloads are redacted for keys without `data:reveal`, beside `REDACT`: `['password', 'card.*']`.
+   * `tags` and `rate_limit.key` become pseudonyms.
    */
   redact?: readonly string[] | undefined;
   /** Schedules by name. One that is no longer declared is removed. */
   crons?: Record<string, DeclaredCron> | undefined;
-  /**
-   * Who is notified of events, by name. One that is no longer declared is removed; those made over HTTP stay as they
-   * are.
-   */
+  /** Webhooks by name. Undeclared ones are removed; those made over HTTP stay. */
   webhooks?: Record<string, DeclaredWebhook> | undefined;
   /** Alert rules, by name, which is shown to humans. One that is no longer declared is removed. */
   alerts?: Record<string, DeclaredAlert> | undefined;
@@ -133,7 +129,6 @@ function cronOf(name: string, entry: DeclaredCron, handlers: HandlerWorker | und
   return wireForm(wireCron({ ...entry, name } as CronEntry, defaultsOf));
 }
 
-/** As a request would bring it. */
 function wireForm(value: object): Record<string, unknown> {
   return wired(JSON.parse(JSON.stringify(value))) as Record<string, unknown>;
 }

@@ -1,16 +1,14 @@
 /**
- * The interface of `tocsin serve` to the Worker, over a socket that only its own user reaches. It is bundled apart from
- * the module of the Worker, which may hold another copy of this library: it finds that one's deployment under its
- * symbol.
+ * What the Worker offers `tocsin serve`, over a private socket. A separate bundle: it finds the Worker's deployment
+ * by symbol.
  */
 import { WorkerEntrypoint } from 'cloudflare:workers';
 import { DEPLOYMENT, type Deployment } from './deployment';
 
 /**
- * - `POST /rest?ms=1500`: for this time no more jobs are handed out; `{calls}` are under way
+ * - `POST /rest?ms=1500`: hands out no jobs for this time; `{calls}` are under way
  * - `POST /schemas`: `{schemas}`, the newest version of each kind of object that the Worker can open
- * - `POST /wake`: what the code declares takes effect, although no one has called yet.
- *   `{problem}`: why requests are refused
+ * - `POST /wake`: applies the declarations now; `{problem}`: why requests are refused
  */
 export class TocsinServed extends WorkerEntrypoint {
   override async fetch(request: Request): Promise<Response> {
