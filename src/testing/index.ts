@@ -1,6 +1,5 @@
 /**
- * Tests of handlers, in any runtime and under any test runner. A whole queue with a clock of its own, for Vitest in the
- * Workers runtime, is in `tocsin/testing/vitest`.
+ * Tests of handlers in any runtime and runner; `tocsin/testing/vitest` has whole queues with a controlled clock.
  * @module tocsin/testing
  */
 export type { LogEntry } from '../handler/journal';

@@ -1,5 +1,3 @@
-/** The job of a test, as a queue would hand it over. */
-
 import type { Registration } from '../handler/registry';
 import type { StepRecord } from '../handler/step-rules';
 import { jsonCopy } from '../handler/text';

@@ -1,4 +1,3 @@
-/** What a test gives to a handler, and what it gets back. */
 import type { Failure } from '../handler/failure';
 import type { LogEntry } from '../handler/journal';
 import type { Progress } from '../handler/protocol';
@@ -34,7 +33,6 @@ export interface RunOptions<Env = unknown> {
   job?: Partial<JobEnvelope> | undefined;
 }
 
-/** How a run ended, and all it said. */
 export interface HandlerRun<Result = unknown> {
   /** `snoozed`: it continues later, and no attempt was used. */
   status: 'completed' | 'failed' | 'snoozed';
@@ -54,14 +52,11 @@ export interface HandlerRun<Result = unknown> {
   checkpoint: unknown;
   /** What is recorded now of steps, sleeps and signals: for the next run, give it as `steps`. */
   steps: Record<string, StepRecord>;
-  /** Jobs that the handler enqueued. */
   enqueued: EnqueuedJob[];
 }
 
-/** The failure of a run as the queue is notified of it. */
 export interface RunError extends Named<Failure> {}
 
-/** A job that a handler enqueued. */
 export interface EnqueuedJob {
   id: string;
   type: string;
@@ -76,17 +71,14 @@ export interface EnqueuedJob {
 // biome-ignore lint/suspicious/noExplicitAny: of any environment
 type MapOf<H> = H extends HandlerWorker<any, infer Map> ? Map : H;
 
-/** The job types that handlers can run. */
 export type TypesOf<H> = '*' extends keyof MapOf<H>
   ? string
   : [keyof JobsOf<H>] extends [never]
     ? string
     : keyof JobsOf<H> & string;
 
-/** The arguments of a type. */
 export type ArgsOf<H, Type> = Type extends keyof JobsOf<H> ? JobsOf<H>[Type] : readonly unknown[];
 
-/** The result of a type. */
 export type ResultOf<H, Type> = Type extends keyof ResultsOf<H> ? ResultsOf<H>[Type] : unknown;
 
 /** The environment of handlers. */

@@ -1,6 +1,5 @@
 /**
- * Tests of a Worker that holds the queue, with Vitest in the Workers runtime: its queues with a controlled clock, and
- * matchers for them. Importing it adds the matchers to `expect`.
+ * Tests of a Worker that holds the queue, with Vitest in the Workers runtime; importing it adds matchers to `expect`.
  * @module tocsin/testing/vitest
  */
 export * from '../index';

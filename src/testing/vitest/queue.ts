@@ -7,7 +7,6 @@ import type { Duration, JobEnvelope } from '../../producer/envelope';
 import type { EnqueueOptions, Moment } from '../../producer/job';
 import { World } from './world';
 
-/** Arguments of jobs by type. */
 type AnyJobs = Record<string, readonly unknown[]>;
 
 /** New Year 2040: so far in the future that no alarm fires by itself. */
@@ -20,15 +19,13 @@ export interface TestQueueOptions {
   /** When each test begins, at least a day after the real time. Default: New Year 2040, UTC. */
   now?: Moment;
   /**
-   * How long handlers may run in real time, ms, before `idle` and `advance` say that there is no end to it. Default
-   * 4000: less than the usual limit of a test.
+   * Real time that handlers may take before `idle` and `advance` fail, ms. Default 4000: below a test's usual limit.
    */
   restMs?: number;
 }
 
 const REST_MS = 4_000;
 
-/** The queues of the Worker under test. */
 export class TestQueue<Jobs extends Record<keyof Jobs, readonly unknown[]> = AnyJobs> {
   /** @internal Made by {@link testQueue}. */
   constructor(
@@ -61,7 +58,6 @@ export class TestQueue<Jobs extends Record<keyof Jobs, readonly unknown[]> = Any
     return await this.client.enqueue(type, args, { ...(this.name !== undefined && { queue: this.name }), ...options });
   }
 
-  /** Enqueues jobs all or none. */
   async enqueueMany(jobs: readonly JobOf<Jobs>[]): Promise<JobEnvelope[]> {
     const options = this.name === undefined ? {} : { queue: this.name };
     return await this.client.enqueueMany(
@@ -70,8 +66,7 @@ export class TestQueue<Jobs extends Record<keyof Jobs, readonly unknown[]> = Any
   }
 
   /**
-   * Waits until all that can be done now is done: jobs that are due have run to their end, and so have those that they
-   * enqueued. The clock moves by the few milliseconds that this takes.
+   * Waits until due jobs, and those they enqueued, have run to their end; takes a few ms of the clock.
    * @throws {Error} when there is no end to it, as of a handler that hangs
    */
   async idle(): Promise<void> {

@@ -1,10 +1,7 @@
 /**
- * The deployment under test, as a world with a clock of its own: time passes only when the test says so, and what the
- * objects would do by themselves is done then, in the order of time.
- *
- * The clock stands in the far future, where no alarm of the runtime fires by itself: it fires when the world rings it.
- * Work that objects do beside their requests (pushes to handlers, outbox messages) continues in real time meanwhile.
- * The world waits for it, so that each alarm finds what came of the ones before it.
+ * The deployment under test, with a clock that moves only when the test says so. It stands in the far future, so the
+ * runtime fires no alarm: the world does, in the order of time, waiting for pushes and outbox messages in between,
+ * which continue in real time.
  */
 import { runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
 import { exports } from 'cloudflare:workers';
@@ -20,7 +17,6 @@ const MINUTE_MS = 60_000;
 /** What is due up to this much after now is due now, ms: the platform takes no alarm for the present moment. */
 const AT_ONCE_MS = 1;
 
-/** One object, as the world looks at it. */
 interface Looked {
   name: string;
   stub: DurableObjectStub;
@@ -36,10 +32,7 @@ const DIRECTORY = 'DirectoryObject';
 const realNow = performance.now.bind(performance);
 
 export class World {
-  /**
-   * @param start when it begins, epoch ms
-   * @param restMs how long it may take in real time to come to rest, or a minute on; after it a test fails
-   */
+  /** @param start epoch ms @param restMs real time, ms, to come to rest, or a minute on; then the test fails */
   constructor(
     private readonly start: number,
     private readonly restMs: number,
@@ -93,10 +86,7 @@ export class World {
     );
   }
 
-  /**
-   * Rings all alarms that are set up to the horizon, which may move along with the clock.
-   * @param isMeant should this object be rung at all?
-   */
+  /** Rings all alarms up to the horizon, which may move with the clock. @param isMeant should this object be rung? */
   private async pass(horizon: (now: number) => number, isMeant: (one: Looked) => boolean = () => true): Promise<void> {
     let since = { clock: Date.now(), real: realNow(), rings: 0 };
     for (;;) {
