@@ -1,13 +1,13 @@
 /**
  * Access modes of queue RPC methods: what a verb may do if the queue does not exist, or does not have the job.
  *
- *  - `look` and `read` read; `read` may refuse. For a queue that does not exist the second argument is the answer.
- *  - `readAll` reads the whole queue: it waits a while if too much is overdue for one transaction.
- *  - `change` is about a job that must exist here; a locked one is refused.
- *  - `write` may create the queue; `writeIfExists` does not.
- *  - `consider` tells the result that `write` would have, and leaves nothing behind.
+ * - `look` and `read` read; `read` may refuse. Without a queue the second argument is the answer.
+ * - `readAll` reads the whole queue: it waits a while if too much is overdue for one transaction.
+ * - `change` is about a job that must exist here; a locked one is refused.
+ * - `write` may create the queue; `writeIfExists` does not.
+ * - `consider` returns the result that `write` would have, and leaves nothing behind.
  *
- * Verbs about named jobs list them (`About`), so that these are processed first whatever else is overdue.
+ * Verbs list the jobs that they name (`About`), which are processed first whatever else is overdue.
  */
 import { notFound, type Outcome } from '../job/errors';
 import { isUuidV7 } from '../job/ids';
@@ -22,7 +22,6 @@ import { rivalKeys } from './store/unique-keys';
 
 export type On<A extends unknown[], T> = (q: QueueParts, now: number, ...args: A) => T;
 
-/** Says which jobs a verb is about, by its arguments. */
 type Naming<A extends unknown[]> = (...args: A) => About;
 
 export function look<A extends unknown[], T>(
@@ -80,7 +79,6 @@ type Named = string | { job_id: string } | { id: string };
 const idOf = (named: Named): string =>
   typeof named === 'string' ? named : 'job_id' in named ? named.job_id : named.id;
 
-/** The jobs with these ids. */
 export const jobs =
   (ids: readonly string[]): About =>
   (q) =>
@@ -92,7 +90,6 @@ export const rivals =
   (q) =>
     uniquesIn(newcomers).flatMap((unique) => (unique ? rivalKeys(q.store.sql, unique.fingerprint) : []));
 
-/** The jobs that a worker holds. */
 export const held =
   (workerId: string): About =>
   ({ store: { leases } }) =>
@@ -100,7 +97,6 @@ export const held =
 
 export const noJob = (id: string): Outcome<never> => ({ ok: false, error: notFound('job', id, ENDED_JOBS_HINT).data });
 
-/** Reads a job that must exist here. */
 export function readJob<A extends [Named, ...unknown[]], T>(operation: On<A, T>) {
   return async (life: QueueLife, ...args: A): Promise<Outcome<T>> =>
     life.read((q, now) => operation(q, now, ...args), jobs([idOf(args[0])])) ?? noJob(idOf(args[0]));

@@ -1,11 +1,10 @@
 /**
- * The creation of a queue: in the transaction that first writes to it, with the code that checks any other operation.
+ * The creation of a queue, in the transaction that first writes to it:
  *
  *     try it, rolled back ──▶ register in the directory ──▶ tables, name and the operation, one transaction
  *
- * The trial keeps refused requests from the directory. Registering comes before the transaction because job ids carry
- * the route that the directory gives out. An operation that is refused after all (the clock has moved on) is rolled
- * back with the tables. The queue then leaves the directory's list again.
+ * The trial keeps refused requests from the directory. Registering comes first because job ids carry the route. If
+ * the operation is refused after all, everything is rolled back and the queue leaves the directory again.
  */
 import type { AlarmClock } from '../durable/alarm-clock';
 import { QUEUE, Schema } from '../durable/schema';
@@ -29,9 +28,7 @@ export interface Creation {
   readonly clock: AlarmClock;
   readonly variables: Record<string, string | undefined>;
   readonly directory: Pick<DirectoryApi, 'queueDefaults' | 'register' | 'unregister'>;
-  /** Opens the queue whose tables are there. */
   open(): QueueEngine;
-  /** The queue was not created after all. */
   abandon(): void;
 }
 
@@ -84,10 +81,7 @@ export async function tryCreation<T>(creation: Creation, operation: Operation<T>
   });
 }
 
-/**
- * Runs the first operation of a queue.
- * @param creates does this result need a queue? If not, none is created
- */
+/** Runs the first operation of a queue. @param creates does this result need a queue? If not, none is created */
 export async function createQueue<T>(
   creation: Creation,
   operation: Operation<T>,

@@ -1,9 +1,7 @@
 /**
- * The engine of one opened queue: its state, its transactions, and its features.
- *
- * Time is a comparison: every transaction first treats what is due as due, so nothing depends on the alarm being on
- * time. The alarm only does what no request brings about: it lets the features act, arms the next wake and returns, and
- * never throws. A lost alarm is armed again whenever the queue is touched.
+ * The engine of an opened queue: its state, transactions and features. Every transaction first treats what is due as
+ * due, so nothing depends on the alarm being on time. The alarm never throws, and a lost one is armed again whenever
+ * the queue is touched.
  */
 import type { TargetConfig } from '../dispatch/config';
 import { type AlarmClock, earliest } from '../durable/alarm-clock';
@@ -56,7 +54,6 @@ const hookedOf = (features: readonly Feature[]): Hooked =>
 
 const NO_STEPS: readonly TransactionStep[] = [];
 
-/** What an engine needs from its object. */
 export interface EngineHost extends Pick<Host, 'random' | 'now' | 'keepAlive'> {
   readonly storage: DurableObjectStorage;
   readonly clock: AlarmClock;
@@ -182,7 +179,7 @@ export class QueueEngine {
 
   /**
    * Runs a writing operation in the next shared transaction. A refusal comes back as data, a defect rejects.
-   * @param about the jobs that it names, if it names any
+   * @param about the jobs that it names, if any
    */
   async write<T>(operation: (now: number) => T, about?: About): Promise<Outcome<T>> {
     this.watch();
@@ -204,8 +201,8 @@ export class QueueEngine {
   }
 
   /**
-   * The state to read from. What is due is treated as due, in a bounded number of steps.
-   * @param about the jobs to be read: these are up to date, whatever else is left to do
+   * The state to read from; what is due is treated as due, in a bounded number of steps. @param about the jobs to be
+   * read
    */
   tidied(about?: About): QueueMemory {
     if (this.committer.isStale || this.host.now() >= this.overdueAt()) {
@@ -217,8 +214,7 @@ export class QueueEngine {
   }
 
   /**
-   * For readers of the whole queue: if too much is overdue for one transaction, waits until all of it is ended. Other
-   * requests have their turn in between.
+   * For readers of the whole queue: waits until everything overdue is ended, taking turns with other requests.
    * @returns why it took too long
    */
   async caughtUp(): Promise<ApiError | undefined> {
@@ -243,7 +239,6 @@ export class QueueEngine {
     });
   }
 
-  /** The targets of this queue, as it sees them. */
   targets(): TargetView[] {
     return this.push.views(this.host.now());
   }
@@ -274,7 +269,6 @@ export class QueueEngine {
     if (armed !== null && armed + LOST_AFTER_MS < this.host.now()) this.armNext();
   }
 
-  /** Operations that are still under way are refused from now on: the queue was emptied. */
   close(): void {
     this.relay.close();
     this.committer.close();
@@ -307,9 +301,8 @@ export class QueueEngine {
   }
 
   /**
-   * Parts of an alarm's work, or of the work after a commit. The failure of one stops no other part, nor the caller
-   * that has committed: the alarm tries again soon.
-   * @returns whether none failed
+   * Runs each part; a failure stops no other part, nor the caller, and the alarm tries again soon. @returns none
+   * failed
    */
   private attempt<T>(parts: readonly T[], run: (part: T) => void): boolean {
     let isDone = true;
@@ -325,10 +318,7 @@ export class QueueEngine {
     return isDone;
   }
 
-  /**
-   * Arms the alarm for the earliest moment that a feature names. Never throws.
-   * @param pause before what is due now is tried again, ms
-   */
+  /** Arms the alarm for the earliest due moment of a feature. Never throws. @param pause before a retry, ms */
   armNext(pause = 0): void {
     try {
       const now = this.host.now();

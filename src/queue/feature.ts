@@ -1,7 +1,6 @@
 /**
- * A feature: something a queue does besides answering its verbs, in one folder below `features/`. The engine keeps a
- * list of features and knows nothing else about them. Adding one takes a folder and a line in that list (see
- * `docs/reference`).
+ * A feature: something a queue does besides answering verbs. Adding one takes a folder below `features/`, and a line
+ * in the engine's list (see `docs/reference`).
  */
 import type { BatchEntry } from '../across/batch';
 import type { Enqueued } from '../across/enqueue-many';
@@ -31,7 +30,6 @@ export interface Feature {
   readonly overdueAt?: number;
   /** First in every transaction: treats what is due as due. Must not throw because of a single job. */
   before?(now: number): void;
-  /** Pieces of work in every transaction, before its operations and after them. Each is undone alone when it fails. */
   steps?(now: number, when: 'before' | 'after'): TransactionStep[];
   /** Ends each operation, as a part of it. */
   follow?(now: number): void;
@@ -39,21 +37,17 @@ export interface Feature {
   tidy?(now: number): void;
   /** A commit has made jobs available. */
   workArrived?(): void;
-  /**
-   * Continues work that takes longer than a transaction: after every commit and at every alarm. Neither waits nor
-   * throws.
-   */
+  /** Continues long work after every commit and at every alarm. Neither waits nor throws. */
   start?(why: 'commit' | 'alarm'): void;
   /**
-   * Why this job does not run, if this feature is the reason. Asked about a job that is available, feature by feature,
-   * and answered by the predicates that decide about it. Reads a bounded number of rows.
+   * Why an available job does not run, if this feature is the reason, by the predicates that decide about it.
+   * Bounded.
    */
   waitsFor?(row: JobRow, now: number): WaitingFor | undefined;
   /** Its messages to other objects, or to itself later: the outbox relay delivers them. */
   readonly messages?: readonly MessageKind[];
 }
 
-/** What features need from the engine and its object. */
 export interface Host {
   readonly q: QueueParts;
   readonly targets: readonly TargetConfig[];
@@ -63,7 +57,6 @@ export interface Host {
   now(): number;
   /** Keeps the object alive until the promise ends. */
   keepAlive(promise: Promise<unknown>): void;
-  /** Runs an operation in the next shared transaction. Rejects with what it throws. */
   write<T>(operation: (now: number) => T): Promise<T>;
   /** Runs an operation in a transaction of its own, at once. @throws what the operation throws */
   writeNow<T>(operation: (now: number) => T): T;
@@ -86,7 +79,6 @@ export interface Host {
   relay(): OutboxRelay;
 }
 
-/** The other objects that a queue calls. */
 export interface Others {
   queue(name: string): QueueApi;
   workflow(id: string): WorkflowApi;
@@ -97,16 +89,14 @@ export interface Others {
   /** Reports the state of an alert rule here to the directory. */
   noteAlert(rule: string, state: AlertState): Promise<unknown>;
   /**
-   * Notifies the directory that its numbers of this queue are outdated.
-   * @param dueAt when the queue is next due, epoch ms
+   * Notifies the directory that its numbers of this queue are outdated. @param dueAt when next due, epoch ms
    * @returns when the directory looks after the queue, epoch ms, if it said so
    */
   noteChange(dueAt: number | undefined): Promise<number | null | undefined>;
   /** Notes that a queue is about to take jobs under these ids, which do not name it. */
   noteIds(queue: string, ids: readonly string[]): Promise<unknown>;
   /**
-   * Enqueues jobs into whatever queues, all or none, as a producer would.
-   * @param idempotency a repeated request under it gets the same jobs
+   * Enqueues jobs into any queues, all or none. @param idempotency repeated under it: the same jobs
    * @throws {ApiError} with `details.index` of the job that was refused
    */
   enqueue(entries: readonly BatchEntry[], idempotency?: IdempotencyKey): Promise<EnqueuedJob[]>;
@@ -114,9 +104,7 @@ export interface Others {
   enqueueEach(entries: readonly Outcome<BatchEntry>[], idempotency: IdempotencyKey): Promise<Enqueued>;
   /** Enqueues a job into this queue whose unique policy looks across queues. */
   enqueueAcross(job: NewJob): Promise<Outcome<EnqueuedJob>>;
-  /**
-   * Begins to reserve unique fingerprints, under a new ticket. @param coordinator the queue that can give the ticket up
-   */
+  /** Begins to reserve unique fingerprints under a new ticket. @param coordinator the queue that can give it up */
   reservations(coordinator: string): Reservations;
   /** Leaves the directory and empties the object, for good. @param at when the deletion began, epoch ms */
   destroy(at: number): Promise<void>;

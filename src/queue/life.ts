@@ -1,7 +1,7 @@
 /**
- * The life of one queue inside its object: whether it exists, its creation and its end, and the access modes of its
- * verbs. The object is constructed when touched and evicted when idle, at any moment and without notice. So everything
- * that matters is in SQLite, and memory can be rebuilt ({@link QueueEngine}).
+ * The life of one queue inside its object: creation, end, access modes of verbs. The object is constructed when
+ * touched and evicted at any moment, so all that matters is in SQLite, and memory can be rebuilt ({@link
+ * QueueEngine}).
  */
 import { v7 as uuidv7 } from 'uuid';
 import type { Here } from '../across/batch';
@@ -127,8 +127,6 @@ export class QueueLife {
     this.clock = new AlarmClock(this.ctx.storage, null);
   }
 
-  // ---- access modes ----------------------------------------------------------------------------
-
   /** The state to read from; undefined when the queue does not exist. @param about the jobs to be read */
   present(about?: About): QueueParts | undefined {
     return this.engine?.tidied(about);
@@ -147,9 +145,8 @@ export class QueueLife {
   }
 
   /**
-   * Runs a writing operation, in the transaction that creates the queue if need be. A refused one leaves nothing.
-   * @param creates does this result need a queue that does not exist yet?
-   * @param about the jobs that it names, if it names any
+   * Runs a writing operation, creating the queue if need be. A refused one leaves nothing.
+   * @param creates does this result need a queue that does not exist yet? @param about the jobs that it names
    */
   async write<T>(
     operation: Operation<T>,
@@ -208,7 +205,6 @@ export class QueueLife {
     return claimed.ok ? { ok: true, value: claimed.value.map(({ record, layers }) => ({ record, layers })) } : claimed;
   }
 
-  /** The caller of this claim is gone. */
   withdraw(waiter: string): void {
     const early = this.early.get(waiter);
     if (early) early.isGone = true;
@@ -222,7 +218,6 @@ export class QueueLife {
     this.workers.directed(workerIds, silenced);
   }
 
-  /** Answers the upgrade of a worker. Its queue need not exist yet. */
   async connectWorker(worker: Connection): Promise<Outcome<Response>> {
     await this.created();
     await this.silenced.has(worker.worker_id);

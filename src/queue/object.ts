@@ -19,7 +19,6 @@ export class QueueObject extends followed<Env, QueueLife, QueueApi>(VERBS) {
     await this.life.alarm();
   }
 
-  /** The upgrade of a worker or a follower. */
   override async fetch(request: Request): Promise<Response> {
     const worker = wantedConnection(request);
     if (!worker) return (await super.fetch?.(request)) ?? new Response(null, { status: 404 });

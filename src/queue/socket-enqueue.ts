@@ -1,7 +1,4 @@
-/**
- * Jobs of producers that hold a socket to the queue. They are handled like those of `POST /jobs/batch`: read, validated
- * and enqueued by the same code. The only difference is that the queue takes its own without a call to itself.
- */
+/** Jobs over a producer's socket, handled like `POST /jobs/batch`, without a call from the queue to itself. */
 import type { Here } from '../across/batch';
 import { enqueueOnce } from '../across/enqueue';
 import { admitQueues } from '../across/new-queues';
@@ -21,11 +18,8 @@ import type { SpokenBatch } from '../job/worker/socket';
 const AS_REQUEST = { method: 'POST', path: '/ojs/v1/jobs/batch' };
 
 /**
- * Enqueues all jobs of a message, or none.
- * @param creator counts the queues that this creates
- * @param now epoch ms
- * @returns the answer on the wire
- * @throws {ApiError} as over HTTP, with `details.index` of the first wrong job
+ * Enqueues all jobs of a message, or none. @param creator counts the queues that this creates @param now epoch ms
+ * @returns the answer on the wire @throws {ApiError} as over HTTP, with `details.index` of the first wrong job
  */
 export async function enqueueFromSocket(
   env: Env,

@@ -1,6 +1,6 @@
 /**
- * Backpressure: a queue with a bound refuses what would exceed it, or makes room by discarding the jobs that have
- * waited longest. Producers are warned before that happens.
+ * Backpressure: a bounded queue refuses what exceeds it, or discards the jobs that waited longest; producers are
+ * warned first.
  */
 import { listed, writeMeta } from '../../durable/sql';
 import { ApiError } from '../../job/errors';
@@ -21,7 +21,6 @@ const RETRY_AFTER_S = 1;
 /** Jobs discarded to make room for one request, at most: as many as a request brings. */
 const MOST_FOR_ROOM = 1_000;
 
-/** What is about to be written. */
 export interface Arrival {
   jobs: number;
   bytes: number;
@@ -38,11 +37,9 @@ export function isBounded({ config: { settings } }: Configured): boolean {
 }
 
 /**
- * Makes sure that the arrivals fit, discarding old jobs if the queue's settings say so. If the bound was set below what
- * waits, they replace the same amount, and {@link shed} discards the rest in turns. Writes nothing before it is
- * certain.
- * @param mayDrop whether old jobs may go for it
- * @throws {ApiError} 429 `QUEUE_FULL`
+ * Makes sure that the arrivals fit, discarding old jobs if the settings say so. If the bound was set below the
+ * backlog, they replace the same amount, and {@link shed} discards the rest. @param mayDrop may old jobs go?
+ * @throws {ApiError} 429 `QUEUE_FULL`; then nothing was written
  */
 export function makeRoom(q: QueueParts, arrival: Arrival, now: number, mayDrop = true): void {
   const surplus = surplusOf(q, arrival);
@@ -62,10 +59,8 @@ export function makeRoom(q: QueueParts, arrival: Arrival, now: number, mayDrop =
 }
 
 /**
- * The same for a share of a batch over several queues, when it is prepared. It discards nothing, because the batch may
- * be abandoned.
- * @param expired waiting jobs whose time has passed: they are about to be removed
- * @throws {ApiError} 429 `QUEUE_FULL`
+ * {@link makeRoom} for a share of a batch over several queues: discards nothing, because the batch may be abandoned.
+ * @param expired waiting jobs about to be removed @throws {ApiError} 429 `QUEUE_FULL`
  */
 export function checkRoom(q: BoundedQueue, arrival: Arrival, expired: Iterable<JobRow> = []): void {
   const surplus = surplusOf(q, arrival);
@@ -76,10 +71,7 @@ export function checkRoom(q: BoundedQueue, arrival: Arrival, expired: Iterable<J
 /** Jobs discarded in one turn to reach a bound, at most. */
 export const SHED_PER_TURN = 500;
 
-/**
- * Discards one turn of what exceeds the bound, as far as possible. The alarm takes the next turn.
- * @returns whether there may be more
- */
+/** Discards one turn of what exceeds the bound; the alarm takes the next. @returns whether there may be more */
 export function shed(q: QueueParts, now: number): boolean {
   if (q.config.settings.overflow !== 'drop_oldest') return false;
   const surplus = surplusOf(q, { jobs: 0, bytes: 0 });
@@ -91,7 +83,6 @@ export function shed(q: QueueParts, now: number): boolean {
   return !fits(victims.left) && victims.rows.length === most;
 }
 
-/** Notes whether jobs are left to be discarded in turns. One row written when that changes. */
 export function setShedding(q: Stored & Woken, shedding: boolean): void {
   if (shedding === q.store.depth.isShedding) return;
   q.store.depth.isShedding = shedding;
@@ -129,7 +120,6 @@ function exceedsAlone({ config: { settings } }: Configured, { jobs, bytes }: Arr
   return jobs > (settings.max_depth ?? Number.POSITIVE_INFINITY) - running || bytes > (settings.max_bytes ?? bytes);
 }
 
-/** The surplus of an arrival in a queue that exceeded its bound before. */
 function smaller(surplus: Arrival, arrival: Arrival): Arrival {
   return { jobs: Math.min(surplus.jobs, arrival.jobs), bytes: Math.min(surplus.bytes, arrival.bytes) };
 }
@@ -188,9 +178,9 @@ function* besides(replaced: ReadonlySet<number>, rows: Iterable<JobRow>): Genera
 }
 
 /**
- * The jobs that have waited longest and do not run: up to `most`, and no more than can be needed.
- * @param others jobs that are removed anyway, and the surplus that is left then
- * @param replaced keys of jobs that are removed for another reason
+ * The longest-waiting jobs that do not run: up to `most`, and no more than needed.
+ * @param others jobs removed anyway, and the surplus left then @param replaced keys of jobs that go for another
+ * reason
  */
 function* oldest(
   q: Stored,
@@ -207,9 +197,8 @@ function* oldest(
 }
 
 /**
- * Jobs that do not run, the longest available first. Delayed and retried jobs before their time, and pending ones, come
- * last. All rows read belong to jobs that have not ended, which the bound limits. The line is read only from where the
- * last read ended.
+ * Jobs that do not run, the longest available first; delayed, retried and pending ones last. Rows read are limited by
+ * the bound, and the line is read only from where the last read ended.
  */
 function waitingLongest(q: Stored, limit: number): Candidate[] {
   const running = listed(q.store.leases.active.keys());
@@ -259,10 +248,7 @@ function inBlocks({ store: { leases } }: Stored, jobs: Iterable<JobRow>, limit: 
   return found;
 }
 
-/**
- * Discards a job to make room. Two rows written.
- * @param before a job with this key, or a higher one, was passed over and may stay
- */
+/** Discards a job to make room. Two rows written. @param before jobs from this key on may stay, passed over */
 function discard(q: QueueParts, row: JobRow, now: number, before = Number.POSITIVE_INFINITY): void {
   const { cursors } = q.store;
   if (isInLine(row)) cursors.shedUntil = Math.max(cursors.shedUntil, Math.min(row.key, before - 1));

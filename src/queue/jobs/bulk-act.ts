@@ -29,7 +29,7 @@ export function actOnRow(q: QueueParts, action: BulkAction, row: JobRow, now: nu
 }
 
 /**
- * Acts on the jobs with these ids, each named once. A job named by its id is cancelled even when it runs.
+ * Acts on the jobs with these ids, each named once; even running ones are cancelled.
  * @throws {ApiError} 503 if it is all or none and one of them is locked; 409 for a key of another request
  */
 export function bulk(q: QueueParts, request: BulkRequest, now: number): BulkAnswer {
@@ -87,7 +87,6 @@ function createdAt({ row, archived }: Found): number {
   return row ? row.created_at : archived.at[0];
 }
 
-/** Acts on one job that may make the move. */
 export function act(q: QueueParts, action: BulkAction, id: string, now: number): void {
   const found = find(q, id);
   if (found?.row) actOnRow(q, action, found.row, now);

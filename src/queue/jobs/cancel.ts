@@ -11,10 +11,7 @@ import { movable } from './legal-move';
 import { unlockRow } from './lock';
 import { refuseSetAside } from './refuse-moving';
 
-/**
- * Cancels a job.
- * @throws {ApiError} 404; 409 if it has ended; 503 while it is on its way to the queue that takes over this one's jobs
- */
+/** Cancels a job. @throws {ApiError} 404; 409 if it has ended; 503 while it moves to another queue */
 export function cancel(q: QueueParts, id: string, now: number): JobView {
   refuseSetAside(q, id);
   const found = mustFind(q, id);

@@ -1,7 +1,4 @@
-/**
- * Checkpoints: what a handler saves for the next run of its job. They outlive retries and redrives, and are removed
- * with the job.
- */
+/** Checkpoints: what a handler saves for the next run. They outlive retries and redrives, and go with the job. */
 import type { AttemptName, CheckpointRequest, StoredCheckpoint } from '../../rpc/workers';
 import { mustFindForReport } from '../read/find';
 import type { Named, Stored } from '../store/parts';

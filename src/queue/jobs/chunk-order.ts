@@ -1,7 +1,6 @@
 /**
- * The order of a chunk in a strict group. Its jobs run together, as if one after the other: once a job must run again,
- * those behind it were not to run before it. That follows from the lease, which has the jobs of the chunk in order, and
- * from where they are now. So it does not matter in which order they are reported, nor what happens in between.
+ * The order of a chunk in a strict group: once a job must run again, those behind it count as not run. It follows
+ * from the lease, which has the jobs in order, and from where they are now, so the order of reports does not matter.
  */
 import type { JobHistory } from '../../job/record';
 import type { Move } from '../../job/states';
@@ -61,7 +60,6 @@ function makeUnused(q: QueueParts, mate: Active, now: number): void {
   );
 }
 
-/** The history of a job whose claim used no attempt up. */
 export function withUnused(history: JobHistory, { claim, workerId }: Active, attempt: number, now: number): JobHistory {
   const by = workerId !== undefined && { worker_id: workerId };
   return { ...history, unused: { attempt, claim, count: 0, at: now, ...by } };

@@ -1,4 +1,3 @@
-/** What its chunk has to do with it that a job does not run. */
 import { formatInstant } from '../../job/time';
 import type { WaitingFor } from '../../job/waiting';
 import type { ChunkScan } from '../store/chunks/scan';

@@ -1,6 +1,6 @@
 /**
- * Taking jobs to run them. The attempt is on record before anyone sees the job: the lease row says which claim runs, so
- * even a job that kills its runner, or this object, runs out of attempts.
+ * Claims jobs. The attempt is on record before anyone sees the job, so even a job that kills its runner or this
+ * object runs out of attempts.
  */
 import { groupOf } from '../../job/group';
 import { deliveryId } from '../../job/ids';
@@ -26,14 +26,12 @@ import { LimitCheck, noteStarts } from './limit-check';
 import { bytesOnTheWay, passOver } from './pass-over';
 import { consumerKey, PulledChunks, type PullRound } from './pulled-chunks';
 
-/** A claimed row with its parsed body and its lease. */
 export interface Claimed {
   row: JobRow;
   body: JobBody;
   active: Active;
 }
 
-/** Terms of a claim: who holds it, and for how long. */
 export interface Terms {
   workerId?: string;
   target?: string;
@@ -45,10 +43,7 @@ export interface Terms {
   chunks?: ReadonlyMap<number, number>;
 }
 
-/**
- * Grants a lease for these rows. One row written for the whole batch, unless it is huge.
- * @param bodies those that are parsed already, by the keys of their jobs
- */
+/** Grants a lease for these rows: one row for the batch, unless it is huge. @param bodies parsed ones, by key */
 export function grant(
   q: QueueParts,
   rows: JobRow[],
@@ -137,8 +132,8 @@ export function claim(q: QueueParts, request: ClaimRequest, now: number): PullCl
 }
 
 /**
- * A claimed job for its worker. It has the claim's name, since a snoozed attempt has several claims. It has the length
- * of its lease if job or queue set another one than the worker proposed.
+ * A claimed job for its worker, with its claim's name (snoozed attempts have several), and its lease length if the
+ * worker proposed another.
  */
 function viewForWorker(
   q: Named & Stored & Configured,

@@ -1,6 +1,6 @@
 /**
- * Unique jobs inside one queue: gives the planner (`job/unique/conflicts`) the stored jobs with a fingerprint, and
- * carries out its decision. Check and insert belong to one transaction.
+ * Unique jobs inside one queue: stored candidates for the planner (`job/unique/conflicts`), and its decisions, in one
+ * transaction.
  */
 import { charsToTell, MAX_EXISTING_CHARS } from '../../job/message';
 import type { JobBody, JobView, NewJob } from '../../job/record';
@@ -81,7 +81,6 @@ export class StoredJob implements Candidate {
 export class AnswerRoom {
   private left = MAX_EXISTING_CHARS;
 
-  /** The job, without the parts that no longer fit; its schedule is for the job that replaces it. */
   take({ record, layers }: JobView): JobView {
     const chars = charsToTell(record);
     if (chars <= this.left) {
@@ -120,7 +119,6 @@ function storedJobs(q: Named & Stored & Configured, fingerprint: string, now: nu
   return rivalKeys(q.store.sql, fingerprint).map((key) => new StoredJob(q, key, now));
 }
 
-/** A stored job, and what it becomes by newcomers. */
 export interface Accumulated {
   into: StoredJob;
   gathered: Gathering;
@@ -130,7 +128,6 @@ export interface Accumulated {
 export class QueueConflicts {
   private readonly planner: ConflictPlanner<StoredJob>;
   private readonly stored = new Map<string, StoredJob[]>();
-  /** Keys of jobs that no longer decide anything. */
   private readonly outdated: { fingerprint: string; key: number }[] = [];
 
   /** @param mayAccumulate whether jobs may become a part of stored ones */
@@ -177,10 +174,7 @@ function isTerminal(state: StoredJob['state']): boolean {
   return state !== 'undecided' && TERMINAL_STATES.includes(state);
 }
 
-/**
- * The current state of the job that an ignored entry stands for.
- * @param earlier the jobs of the entries before it
- */
+/** The current state of the job that an ignored entry stands for. @param earlier the jobs of earlier entries */
 export function existingJob(
   q: Named & Stored & Configured,
   existing: StoredJob | EarlierEntry,
@@ -192,7 +186,6 @@ export function existingJob(
   return view;
 }
 
-/** Cancels the job with this key unless it has ended. */
 export function cancelKey(q: QueueParts, key: number, now: number): JobView | undefined {
   const stored = rowByKey(q.store, key);
   const row = stored && q.store.locks.seen(stored);

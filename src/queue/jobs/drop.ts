@@ -5,7 +5,6 @@ import { move } from '../store/jobs';
 import type { QueueParts } from '../store/parts';
 import { historyOf } from '../store/row-texts';
 
-/** Discards a job without a failed run. */
 export function drop(
   q: QueueParts,
   row: JobRow,

@@ -1,6 +1,6 @@
 /**
- * The ways to end an attempt that did not succeed: retried, discarded or kept as a dead letter, or given back. Each of
- * them raises `claims`, deletes the row or ends it, so the lease entry is over without being written.
+ * Ends of attempts that did not succeed: retried, discarded, dead letter, given back. Each raises `claims` or ends
+ * the row, so the lease entry is over without being written.
  */
 
 import { boundedError, MAX_ERROR_NAME } from '../../job/attempt/bounded-error';
@@ -26,10 +26,7 @@ const MAX_HISTORY_BYTES = 256 * 1024;
 /** Injected randomness: one number in [0, 1). */
 export type Random = () => number;
 
-/**
- * The pushed attempt that a late success still completes: this delivery's, if it timed out and the job waits for a
- * retry.
- */
+/** The pushed attempt that a late success completes: this delivery's, if it timed out and the job waits for a retry. */
 export function lateAttempt(q: Named, row: JobRow, delivery: string, now: number): EndedAttempt | undefined {
   if (row.state !== STATE.waiting || row.due_at === null || row.due_at <= now) return undefined;
   if (!namesClaim(q, row, delivery, row.claims)) return undefined;
@@ -111,7 +108,6 @@ function backInLine(
   return goBack(q, row, kind, { enqueued_at, history, availableAt }, now);
 }
 
-/** Gives the job back without an error (`requeue: true`): available at once, the attempt stays counted. */
 export function requeue(q: QueueParts, row: JobRow, active: Active, now: number): JobRow {
   if (isOutOfTurn(q, active)) return giveBackToChunk(q, row, active, now);
   const history = historyOf(row);
@@ -121,8 +117,7 @@ export function requeue(q: QueueParts, row: JobRow, active: Active, now: number)
 }
 
 /**
- * Takes a claim back because the handler was certainly never called. The attempt is not used up. The claim number is,
- * so that the old lease entry is over.
+ * Takes back a claim whose handler was certainly not called: the attempt is unused, the claim number is not.
  * @param change what to note with it, and until when to wait (epoch ms)
  */
 export function undoClaim(
@@ -139,7 +134,6 @@ export function undoClaim(
   return goBack(q, row, 'undoClaim', { ...place, ...(history && { history }), isBehind }, now);
 }
 
-/** An unreadable row becomes a dead letter, so that it blocks no other job and a human can look at it. */
 export function quarantine(q: QueueParts, row: JobRow, now: number): void {
   const active = q.store.leases.active.get(row.key);
   const entry: JobErrorEntry = {
@@ -190,7 +184,6 @@ function errorClass(details: unknown): string | undefined {
   return typeof name === 'string' && name !== '' ? cut(name, MAX_ERROR_NAME) : undefined;
 }
 
-/** The newest entries, within count and size. */
 function keepNewest(errors: JobErrorEntry[]): JobErrorEntry[] {
   let kept = errors.slice(-MAX_ERRORS);
   while (kept.length > 1 && !fitsHistory(kept)) kept = kept.slice(Math.ceil(kept.length / 10));

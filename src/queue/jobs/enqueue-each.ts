@@ -1,5 +1,3 @@
-/** Accepts jobs one by one in one transaction: a refused job says why, and affects no other. */
-
 import { recallAnswer, rememberAnswer } from '../../durable/inbox';
 import { type Outcome, outcomeOf } from '../../job/errors';
 import { charsToTell, MAX_EXISTING_CHARS, tooMuchToTell } from '../../job/message';
@@ -11,8 +9,7 @@ import { enqueue } from './enqueue';
 import { hasBoundedGroups } from './group-room';
 
 /**
- * Enqueues each job on its own. A refusal comes before anything is written, so it leaves nothing behind.
- * @param mayDrop whether old jobs may go for them, where the queue's settings say so
+ * Enqueues each job on its own; a refusal leaves nothing behind. @param mayDrop may old jobs go, if so configured?
  * @throws {ApiError} 409 when the key was used for another request
  */
 export function enqueueEach(

@@ -27,8 +27,7 @@ import { warnOfUnhandled } from './warn-unhandled';
 import { warnOfUnlimited } from './warn-unlimited';
 
 /**
- * Checks what only the queue knows: that the retry policy is valid over the queue's own layers, and that an id chosen
- * by the client is free. Writes nothing.
+ * Checks what only the queue knows: the retry policy over its layers, and that a chosen id is free. Writes nothing.
  * @throws {ApiError} 422 or 409, with `details.index` when there are several jobs
  */
 export function checkJobs(q: Named & Stored & Configured, jobs: readonly NewJob[], now: number): void {
@@ -45,10 +44,7 @@ export function checkJobs(q: Named & Stored & Configured, jobs: readonly NewJob[
   });
 }
 
-/**
- * Checks the jobs' own retry policies over the layers below them.
- * @throws {ApiError} 422, with `details.index` when there are several jobs
- */
+/** Checks retry policies over the layers below. @throws {ApiError} 422, with `details.index` for several jobs */
 export function checkPolicies<T extends Pick<NewJob, 'retry'>>(
   jobs: readonly T[],
   lower: (job: T) => Omit<RetryLayers, 'job'>,
@@ -90,8 +86,7 @@ export interface EnqueuePlan {
 }
 
 /**
- * Checks jobs and applies their unique policies. Writes nothing.
- * @param mayAccumulate whether they may become a part of stored jobs; of each other they may always
+ * Checks jobs and applies their unique policies. Writes nothing. @param mayAccumulate into stored jobs?
  * @throws {ApiError} as {@link checkJobs}; for a duplicate 409 if its policy rejects it, 503 if that is undecided
  */
 export function planJobs(
@@ -115,7 +110,6 @@ function warnOfPriority(q: Named, receipts: readonly EnqueuedJob[], jobs: readon
   }
 }
 
-/** Carries out a plan. */
 function insertJobs(q: QueueParts, plan: EnqueuePlan, now: number): EnqueueReceipt {
   const jobs: EnqueuedJob[] = [];
   const keys: number[] = [];
@@ -189,10 +183,8 @@ export function arrivalOf(plan: EnqueuePlan): Arrival {
 }
 
 /**
- * Checks and inserts.
- * @param mayDrop whether old jobs may go for them, where the queue's settings say so
- * @throws {ApiError} as {@link planJobs}; 429 when the queue, or a group, is full; 413 when too much exists already;
- * nothing is written
+ * Checks and inserts. @param mayDrop may old jobs go for them, where the settings say so?
+ * @throws {ApiError} as {@link planJobs}; 429 when the queue, or a group, is full; 413 when too much exists already
  */
 export function enqueue(q: QueueParts, jobs: readonly NewJob[], now: number, mayDrop = true): EnqueueReceipt {
   const plan = planJobs(q, jobs, now);
@@ -243,10 +235,7 @@ export function dueAtOf(job: Pick<NewJob, 'scheduledAt'>, now: number): number {
   return job.scheduledAt !== undefined && job.scheduledAt > now ? job.scheduledAt : now;
 }
 
-/**
- * Does an adjacent job outside the line become available at the same moment and priority? The store then puts them into
- * one row.
- */
+/** Does an adjacent job outside the line become available at the same moment and priority? They then share a row. */
 function hasCompany(placements: readonly Placement<StoredJob>[], index: number, now: number): boolean {
   const { job } = placements[index] as Placement<StoredJob>;
   if (isImmediate(job, now)) return false;
@@ -267,7 +256,6 @@ function insertOne(q: Named & Stored & Observed & Woken, job: NewJob, now: numbe
   return insert(q, 'enqueue', rowOf(job, now), { at: dueAtOf(job, now), pending, limit, together, group }, now);
 }
 
-/** The stored form of a job that is new at `now`. */
 export function rowOf(job: NewJob, now: number): NewRow {
   return {
     ...{ alias: job.id ?? null, type: job.type, priority: job.priority, attempt: 0, claims: 0 },

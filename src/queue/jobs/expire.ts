@@ -17,7 +17,6 @@ export function hasExpired(q: Stored, row: JobRow, now: number): boolean {
   return row.state !== STATE.held && !q.store.leases.active.has(row.key);
 }
 
-/** Discards one waiting row that has expired. */
 export function expire(q: QueueParts, row: JobRow, now: number): void {
   const history = { ...historyOf(row), discarded_at: now, reason: 'expired' };
   move(q, row, 'expire', { state: STATE.discarded, history }, now);
@@ -30,8 +29,8 @@ export function expireIfDue(q: QueueParts, key: number, now: number): void {
 }
 
 /**
- * Discards waiting jobs that have expired, a bounded number; `Expiry` knows where the next turn continues. Costs
- * nothing while no job can have expired.
+ * Discards a bounded number of expired waiting jobs; `Expiry` knows where to continue. Free while none can have
+ * expired.
  */
 export function expireDue(q: QueueParts, now: number): void {
   if (now < q.store.expiry.next) return;
@@ -61,10 +60,7 @@ export function expireDue(q: QueueParts, now: number): void {
   expiry.goOnAt(next ?? Number.POSITIVE_INFINITY);
 }
 
-/**
- * Waiting jobs that have expired and are not done yet, the first to expire first. Reads nothing while none can have
- * expired.
- */
+/** Expired waiting jobs that are not done yet, in the order of expiry. Reads nothing while none can have expired. */
 export function* expiredRows(q: Stored, now: number): Generator<JobRow> {
   if (now < q.store.expiry.next) return;
   const due = q.store.sql.exec<{ key: number }>(

@@ -8,13 +8,11 @@ import type { JobRow } from '../store/job-row';
 import type { Named, Stored } from '../store/parts';
 import { idOf, stateOf } from '../store/rows';
 
-/** Does a report that names its attempt mean this one? Absent names match. */
 export function names(id: string, name: AttemptName, attempt: number, claim: number): boolean {
   if (name.attempt !== undefined && name.attempt !== attempt) return false;
   return name.delivery_id === undefined || name.delivery_id === deliveryId(id, claim);
 }
 
-/** Does a report name its attempt? */
 export const isNamed = (name: AttemptName): boolean => name.attempt !== undefined || name.delivery_id !== undefined;
 
 /** 409: no attempt of this job runs that could report. */
@@ -41,7 +39,6 @@ export function fence(q: Named, row: JobRow, active: Active, name: AttemptName):
   }
 }
 
-/** The key of a job, wherever it is. */
 export const keyOfFound = (found: Found): number => (found.row ? found.row.key : found.archived.k);
 
 /** Refuses a report that names an attempt that is over, or another worker's. @throws {ApiError} 409 */
@@ -58,8 +55,7 @@ export function fenced(q: Named & Stored, found: Found, request: AttemptName, st
 }
 
 /**
- * The row of a job that has not ended, for a report that may come from its running attempt.
- * @param what can no longer change when it has ended
+ * The row of a job that has not ended, for a report. @param what can no longer change when it has ended
  * @throws {ApiError} 404, 409
  */
 export function openRow(q: Named & Stored, request: AttemptName, what: string, now: number): JobRow {

@@ -1,11 +1,7 @@
-/**
- * Checkpoints and steps in the reports of one message. A job's row may have 1.7 MB: it is read once and written once,
- * however many reports name it.
- */
+/** Checkpoints and steps in one message's reports: a row may have 1.7 MB, so it is read and written once. */
 import { StepBook, type StepRecord } from '../../job/steps';
 import type { Stored } from '../store/parts';
 
-/** What is noted about one job. */
 interface JobNotes {
   steps?: StepBook;
   checkpoint?: { content: string; saves: number };
@@ -40,7 +36,6 @@ export class GatheredNotes {
     return said.steps.add(name, record);
   }
 
-  /** Writes what was noted about a job: the caller is about to read it. */
   write(key: number): void {
     const { q, now } = this;
     const { steps, checkpoint } = this.said.get(key) ?? {};
@@ -49,7 +44,6 @@ export class GatheredNotes {
     if (steps?.isChanged) q.store.checkpoints.saveSteps(key, steps.text, now);
   }
 
-  /** Writes everything that was noted. */
   end(): void {
     for (const key of [...this.said.keys()]) this.write(key);
   }

@@ -7,7 +7,6 @@ import { blockersOf, type CountedGroup, eachWaiting, viewOf } from '../read/grou
 import type { Configured, Named, Stored } from '../store/parts';
 import { groupWaits, NEXT } from './group-waiting';
 
-/** A group in a queue that does not exist. */
 export const unknownGroup = (group: string): GroupDetail => ({
   ...{ group, waiting: 0, limited: 0, running: 0, weight: WEIGHTS.default, noisy: false, paused: false },
   ...{ limits: {}, complete: true },

@@ -19,10 +19,8 @@ interface Candidate {
 type OwnRow = Pick<JobRow, 'key' | 'body' | 'enqueued_at' | 'due_at'>;
 type Place = OwnRow & Pick<JobRow, 'group'>;
 
-/** The order of those that have no moment: after all others. */
 const AT_LAST = Number.MAX_SAFE_INTEGER / 2;
 
-/** A search for the first jobs of some groups. */
 class Search {
   readonly found = new Map<string, Candidate[]>();
   /** Looked at all that wait. */
@@ -34,8 +32,7 @@ class Search {
   ) {}
 
   /**
-   * Looks at jobs of one kind, which come in order, until it has as many of each group as are wanted.
-   * @returns the key of the last one, unless all were looked at that were there
+   * Looks at ordered jobs of one kind until it has enough of each group. @returns the last key, unless all were seen
    */
   look(jobs: Iterable<Place>, most: number, isPending = false): number | undefined {
     const left = new Map(this.wanted);
@@ -69,8 +66,7 @@ export interface Longest {
 }
 
 /**
- * The jobs of each group that have waited longest, as many as are wanted: those that are available first, then those
- * whose time has not come, pending ones last, running ones never.
+ * The longest-waiting jobs of each group: available ones first, then delayed, then pending; never running ones.
  * @param except keys of others
  */
 export function longestWaitingOf(q: Stored, wanted: ReadonlyMap<string, number>, except: ReadonlySet<number>): Longest {

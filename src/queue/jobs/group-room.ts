@@ -1,7 +1,4 @@
-/**
- * The bound of a group's waiting jobs. What would exceed it is refused, and nothing of its request is written. Where
- * the queue says so, the jobs of the group that have waited longest are discarded instead.
- */
+/** The bound of a group's waiting jobs: what exceeds it is refused, or replaces the jobs that waited longest. */
 import { ApiError } from '../../job/errors';
 import { quote } from '../../job/text';
 import { isEarlierEntry, type Placement } from '../../job/unique/conflicts';
@@ -18,18 +15,13 @@ import { longestWaitingOf } from './group-oldest';
 /** Seconds after which a refused producer may try again. */
 const RETRY_AFTER_S = 1;
 
-/**
- * Jobs discarded for one request besides those that its own replace, at most: a group exceeds its bound by many where
- * the bound was lowered.
- */
+/** Maximum jobs discarded for one request beyond those it replaces: a lowered bound may be exceeded by many. */
 const MOST_BESIDES = 1_000;
 
-/** Do the queue's groups have a bound? */
 export function hasBoundedGroups({ config: { groups } }: Configured): boolean {
   return groups?.boundWaiting === true;
 }
 
-/** A group that has no room for what arrives. */
 interface Lack {
   limit: number;
   /** Jobs that wait. */
@@ -38,8 +30,7 @@ interface Lack {
 }
 
 /**
- * Checks a share of a batch over several queues when it is prepared. It discards nothing, because the batch may be
- * abandoned.
+ * Checks a share of a batch over several queues; discards nothing, because the batch may be abandoned.
  * @throws {ApiError} 429 `GROUP_FULL` where more jobs of a group would wait than its queue allows
  */
 export function checkGroupRoom(q: Named & Stored & Configured, placements: readonly Placement<StoredJob>[]): void {
@@ -47,11 +38,9 @@ export function checkGroupRoom(q: Named & Stored & Configured, placements: reado
 }
 
 /**
- * Makes sure that the arrivals fit into their groups, discarding old jobs if the queue's settings say so. Before that
- * is certain, it writes nothing.
- * @param replaced keys of jobs that go for another reason
- * @param drops whether old jobs may go for it
- * @throws {ApiError} 429 `GROUP_FULL`
+ * Makes sure that the arrivals fit into their groups, discarding old jobs if so configured.
+ * @param replaced keys of jobs that go for another reason @param drops may old jobs go?
+ * @throws {ApiError} 429 `GROUP_FULL`; then nothing was written
  */
 export function makeGroupRoom(
   q: QueueParts,
@@ -92,7 +81,6 @@ function mayDrop({ config: { settings } }: Configured, { arriving, limit }: Lack
   return settings.groups?.overflow === 'drop_oldest' && arriving <= limit;
 }
 
-/** The groups that have no room for these jobs. */
 function lacksOf(q: Stored & Configured, placements: readonly Placement<StoredJob>[]): Map<string, Lack> {
   const lacks = new Map<string, Lack>();
   if (!hasBoundedGroups(q)) return lacks;

@@ -9,10 +9,7 @@ import { availableSince, idOf } from '../store/rows';
 import { longestWaitingOf } from './group-oldest';
 import { roomFor } from './limit-check';
 
-/**
- * The group of an available job may start no other one: it is paused, its rate is used up, or others run or must end
- * first.
- */
+/** The group of an available job may start no other one: paused, rate used up, or others run or must end first. */
 export function waitsForGroup(q: Named & Stored, row: JobRow, now: number): WaitingFor | undefined {
   const group = q.store.gates.rules && groupOfRow(row);
   return group === undefined ? undefined : groupWaits(q, group, row, availableSince(row), now);
@@ -21,10 +18,7 @@ export function waitsForGroup(q: Named & Stored, row: JobRow, now: number): Wait
 /** Any job of a group that has not begun. */
 export const NEXT = { key: 0, attempt: 0, history: null };
 
-/**
- * Why this job of the group may not start, as far as its group is concerned.
- * @param since when it became available, epoch ms
- */
+/** Why this job may not start because of its group. @param since when it became available, epoch ms */
 export function groupWaits(
   q: Named & Stored,
   group: string,

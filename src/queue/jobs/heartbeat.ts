@@ -14,17 +14,13 @@ import { leasesOf } from './leased';
 /** Jobs without a row that one heartbeat looks for among those that have completed. */
 const MAX_ARCHIVED = 100;
 
-/** The state of the jobs that a worker names. One that this queue does not know is in none of the lists. */
 interface NamedJobs {
   held: { id: string; active: Active }[];
   cancelled: string[];
   lost: string[];
 }
 
-/**
- * Extends the leases that the worker holds: those named, or all of them. Other jobs are skipped without an error: a
- * lost job must not cost the worker the rest. One row written for each lease.
- */
+/** Extends the worker's leases, all or the named ones; lost jobs are skipped. One row written for each lease. */
 export function heartbeat(q: Named & Stored & Woken, request: HeartbeatRequest, now: number): HeartbeatReceipt {
   const { job_ids, worker_id, visibility_timeout_ms } = request;
   const { held, cancelled, lost }: NamedJobs = job_ids

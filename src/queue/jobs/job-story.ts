@@ -12,7 +12,6 @@ import { stepsOf } from './steps';
 /** @param job the job with what it waits for. @throws {ApiError} 404 */
 export function storyOf(q: Named & Stored & Configured & Observed, id: string, job: JobView, now: number): JobStory {
   const { row } = mustFind(q, id);
-  // If a job is on its way to another queue, so are its other rows.
   if (row && moveOf(q.store.outbox, row.key)) return { job, log: [], checkpoint: null, steps: '{}' };
   const progress = progressOf(q, id, now);
   return {

@@ -8,7 +8,6 @@ import { bodyOf } from '../store/row-texts';
 import { idOf } from '../store/rows';
 import { fail, type Random, requeue } from './end-attempt';
 
-/** The worker's leases with the ids of their jobs. */
 export function leasesOf(q: Named & Stored, workerId: string): { id: string; active: Active }[] {
   const leased = [...q.store.leases.active.values()].filter((active) => active.workerId === workerId);
   if (leased.length === 0) return [];
@@ -23,7 +22,6 @@ export function leasesOf(q: Named & Stored, workerId: string): { id: string; act
   });
 }
 
-/** The jobs that a worker holds here. */
 export function leasedBy(q: Named & Stored, workerId: string): LeasedJob[] {
   return leasesOf(q, workerId).map(({ id, active }) => ({
     id,
@@ -36,9 +34,7 @@ export function leasedBy(q: Named & Stored, workerId: string): LeasedJob[] {
 }
 
 /**
- * Gives the jobs of a worker that is gone to others: available at once, the attempt stays counted. A job without
- * attempts left ends, as after any other failed attempt.
- * @returns the ids of the jobs
+ * Gives a lost worker's jobs to others: available now, the attempt counts, none left ends the job. @returns their ids
  */
 export function releaseLeased(q: QueueParts, workerId: string, now: number, random: Random): string[] {
   const leased = leasesOf(q, workerId);

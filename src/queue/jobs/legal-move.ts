@@ -7,8 +7,7 @@ import type { Stored } from '../store/parts';
 import { stateOf } from '../store/rows';
 
 /**
- * The row of a job that may make the move, and the state that it is in.
- * @param refusal ends the sentence `Job … is completed` when it may not
+ * The row of a job that may make the move, and its state. @param refusal ends the sentence `Job … is completed`
  * @throws {ApiError} 409
  */
 export function movable(

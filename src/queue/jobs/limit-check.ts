@@ -1,7 +1,6 @@
 /**
- * The limits in a claim. It takes a job only if its key has room at that moment. Without room, the job's policy decides
- * its place. A job that waits for the same key goes before one that became available later. All is counted in the
- * transaction of the claim.
+ * Limits in a claim: a job is taken only if its key has room then; else its policy decides. Jobs of one key go in
+ * order of availability. All is counted in the claim's transaction.
  */
 
 import type { OnLimit } from '../../job/limits/policy';
@@ -21,7 +20,6 @@ import { drop } from './drop';
 /** Jobs that are decided upon with one answer of a desk. */
 const DECIDED_AT_ONCE = 200;
 
-/** Jobs of a key that a selection has taken, and how many of them start an attempt. */
 interface Taken {
   runs: number;
   starts: number;
@@ -38,8 +36,8 @@ export function roomFor(q: Named & Stored, row: JobRow, now: number, taken: Take
 }
 
 /**
- * The key's desk has nothing for now: jobs that do not wait for it are decided upon when they are claimed. Two rows
- * written for each.
+ * The key's desk has nothing for now: decides about jobs that do not wait for it when they are claimed. Two rows
+ * each.
  */
 export function decide(q: QueueParts, limiter: Limiter, now: number): void {
   if (limiter.isUndecided(runningOf(q, limiter.key), now)) return;
@@ -70,8 +68,7 @@ export class LimitCheck {
   ) {}
 
   /**
-   * Undefined: the job's key has room for it. Else whether it waits where it was read; {@link setAside} handles those
-   * that are passed.
+   * Undefined: the key has room. Else whether the job waits where it was read; {@link setAside} handles passed ones.
    */
   judge(row: JobRow): 'wait' | 'pass' | undefined {
     const { q, now } = this;
@@ -84,7 +81,6 @@ export class LimitCheck {
     return 'pass';
   }
 
-  /** The job is taken. */
   count(row: JobRow): void {
     if (row.limit_key === null) return;
     const { runs, starts } = this.taken.get(row.limit_key) ?? { runs: 0, starts: 0 };
@@ -116,10 +112,7 @@ function isCrowded(q: QueueParts, limiter: Limiter, now: number): boolean {
   return concurrency !== undefined && runningOf(q, limiter.key) >= concurrency && limiter.room(0, now) > 0;
 }
 
-/**
- * A job whose turn has come finds its limit reached. Two rows written, unless it waits after all: since it was passed,
- * others of its key have started. Then it is read again.
- */
+/** The limit is reached when a job's turn comes. Two rows written, unless others started meanwhile: then it waits. */
 function refuse(q: QueueParts, row: JobRow, limiter: Limiter, now: number): void {
   const action = actionOf(q, limiter, row, now);
   if (action === 'drop') drop(q, row, 'rate_limited', now);
@@ -136,16 +129,12 @@ function reschedule(q: QueueParts, row: JobRow, limiter: Limiter, now: number): 
   return true;
 }
 
-/** A job that was claimed. */
 interface Started {
   row: JobRow;
   active: Active;
 }
 
-/**
- * Counts the starts of these claimed jobs, except jobs that continue after a sleep or a signal. One row written for
- * each key whose starts are counted, and one for all groups with a rate.
- */
+/** Counts the starts of claimed jobs, except continued ones. One row for each counted key, one for all rated groups. */
 export function noteStarts(q: Named & Stored & Configured, claimed: readonly Started[], now: number): void {
   const counts = new Map<string, number>();
   let starts = 0;

@@ -1,4 +1,3 @@
-/** What is left of a key's limits, for producers. */
 import type { LimitStanding } from '../../rpc/limits';
 import { runningOf } from '../store/limits/place';
 import type { Stored } from '../store/parts';

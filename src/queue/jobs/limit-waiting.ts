@@ -1,4 +1,3 @@
-/** How limits delay a job: its key's, and its queue's own. */
 import { formatDuration } from '../../job/duration';
 import { type Limits, plainKey } from '../../job/limits/policy';
 import { formatInstant } from '../../job/time';
@@ -51,7 +50,6 @@ export function waitsForKey(q: Named & Stored, row: JobRow, now: number): Waitin
   return { reason: 'key_limit', since, ...(until !== undefined && { until }), detail, key: name };
 }
 
-/** Do fewer jobs of its key come before an available job than there is room for? */
 function isInTime(q: Stored, row: JobRow, room: number, now: number): boolean {
   // Where groups take turns, no order among all of them says who comes before.
   if (q.store.gates.rules || room > MAX_COUNTED) return true;

@@ -1,7 +1,4 @@
-/**
- * Locks jobs for an operation over several queues: from its preparation to the decision no worker gets the job, and
- * nothing changes it. Readers see it as it was.
- */
+/** Locks jobs for an operation over several queues until it is decided: unclaimable and unchanged, shown as before. */
 import { lockedError } from '../../job/undecided';
 import { find } from '../read/find';
 import { isInLine } from '../store/columns';
@@ -31,10 +28,8 @@ export function lockRow(q: QueueParts, row: JobRow, now: number): LockedPlace {
 }
 
 /**
- * Puts a locked job back. A job of the line, which is read only forwards, enters the due index at its old place in the
- * order. Two rows written, one for a job that was pending.
- * @param notBefore a delayed job is due at this time at the earliest, epoch ms
- * @returns the row; undefined when it was not locked
+ * Puts a locked job back, one of the line into the due index at its old place. Two rows written, one if pending.
+ * @param notBefore earliest due time of a delayed job, epoch ms @returns the row; undefined: it was not locked
  */
 export function unlockRow(q: QueueParts, key: number, now: number, notBefore = 0): JobRow | undefined {
   const place = q.store.locks.take(key);

@@ -12,10 +12,7 @@ import { historyOf } from '../store/row-texts';
 import { idOf, stateOf } from '../store/rows';
 import { fence } from './fence';
 
-/**
- * Adds lines of the running attempt. Writes no row: they are kept with the end of the attempt. @throws {ApiError} 404,
- * 409
- */
+/** Adds lines of the running attempt, written with its end. @throws {ApiError} 404, 409 */
 export function addLog(q: Named & Stored & Observed, request: LogRequest, now: number): { accepted: number } {
   const { job_id, lines } = request;
   const { row } = mustFindForReport(q, job_id);
@@ -34,7 +31,6 @@ export function addLog(q: Named & Stored & Observed, request: LogRequest, now: n
   return { accepted: lines.length };
 }
 
-/** Notifies followers of new lines, without their text: a follower that wants the lines reads them. */
 export function tellLog(q: Named & Observed, row: JobRow, { attempt }: Active, lines: number, now: number): void {
   if (lines > 0) q.observed.events.add('job.log', idOf(q.route, row), now, { job_type: row.type, attempt, lines });
 }

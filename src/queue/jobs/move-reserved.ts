@@ -1,14 +1,11 @@
 /**
- * Moves jobs whose unique policy looks across queues. For their lock objects a move is one more enqueue, into the
- * target under a ticket:
+ * Moves jobs whose unique policy looks across queues; for their lock objects an enqueue into the target, under a
+ * ticket:
  *
  *     reserve ──▶ the target takes the jobs under the ticket ──▶ they go from here ──▶ release
  *
- * So the lock objects have the target on disk before it can show the jobs. An earlier request for the same fingerprint
- * is done, and a later one looks into both queues.
- *
- * If the move is cut off, or is slower than the reservation, the ticket is decided like any other. Either the jobs are
- * in the target, or it will refuse them. Then they are still here, and the move is repeated under another ticket.
+ * So the lock objects know the target before it can show the jobs, and later requests look into both queues. If the
+ * move is cut off, the ticket is decided as any other, and a refused move is repeated under another ticket.
  */
 
 import type { Reservations } from '../../across/reservation';
@@ -18,8 +15,8 @@ import { globalFingerprintIn, knownFingerprints } from '../store/unique-keys';
 
 /**
  * Runs `move` while the fingerprints of `jobs` are reserved for `target`; without any it runs at once.
- * @param reservations begins reservations whose ticket this queue can give up
- * @param move has the target take the jobs, under the ticket if there is one, and removes them here
+ * @param reservations whose ticket this queue can give up @param move lets the target take the jobs, then removes
+ * them
  * @throws {ApiError} 503 when others keep a fingerprint for too long; what `move` throws
  */
 export async function moveReserved<T>(

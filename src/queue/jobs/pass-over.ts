@@ -1,14 +1,10 @@
-/** What any consumer of jobs asks of a row before it takes it. */
 import { bytesOf } from '../../job/size';
 import type { JobRow } from '../store/job-row';
 import type { Stored } from '../store/parts';
 import { isTooLate } from '../store/rows';
 import { ENDED_PER_TURN } from './expire';
 
-/**
- * Judges a row for any consumer: running and expired rows are passed over. The first expired ones are discarded later,
- * the others when their turn comes.
- */
+/** Passes over running and expired rows for any consumer; the first expired ones are discarded later. */
 export function passOver(q: Stored, row: JobRow, now: number, expired: JobRow[]): boolean {
   if (q.store.leases.active.has(row.key)) return true;
   if (!isTooLate(row, now)) return false;

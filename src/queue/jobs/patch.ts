@@ -1,6 +1,6 @@
 /**
- * Changes a job that waits: its start, its place in the order, its retry policy, its retention. One row written, two
- * when the job enters or moves in the due index.
+ * Changes a waiting job: start, place, retry policy, retention. One row written, two when its due index entry
+ * changes.
  */
 
 import { mustBeAfterStart } from '../../job/envelope/option-readers';
@@ -42,7 +42,6 @@ export function patch(q: QueueParts, request: PatchRequest, now: number): JobVie
     if (state !== 'retryable') setMember(body, 'scheduled_at', start ?? null);
     if (row.state === STATE.waiting) after.due_at = dueAfter(row, state === 'available', start, now);
   }
-  // Only the due index knows priorities. A job from the line goes to the same position there.
   const waitsInLine = isInLine(row);
   if (waitsInLine && after.priority !== 0) after.due_at ??= row.enqueued_at;
   checkTimes(Math.max(request.scheduled_at ?? 0, body.scheduled_at ?? 0), after.expires_at, request, now);
@@ -74,7 +73,6 @@ function dueAfter(row: JobRow, available: boolean, start: number | undefined, no
   return available ? row.due_at : now;
 }
 
-/** Merges the job's own retry policy. */
 function changePolicy(q: Configured, row: JobRow, body: JobBody, { retry, max_attempts }: PatchRequest): void {
   if (retry === undefined && max_attempts === undefined) return;
   if (retry === null) {
@@ -113,9 +111,7 @@ const SAME_FIELD = [
   ['offset', 'offset_ms'],
 ];
 
-/**
- * Given members replace the existing ones, under either name. `null` means "not given", or "no cap" where that exists.
- */
+/** Given members replace existing ones, under either name; `null`: not given, or "no cap". */
 function mergePolicies(old: RetryInput, change: RetryInput): RetryInput {
   const replaced = new Set(Object.keys(change));
   for (const names of SAME_FIELD)

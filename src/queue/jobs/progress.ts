@@ -12,10 +12,10 @@ import { fence } from './fence';
 import type { GatheredNotes } from './gathered-notes';
 
 /**
- * Records progress and extends the lease, one row written. Within an attempt the number never goes down. A job that
- * does not run ignores the report: its attempt may have ended while the report was under way.
- * @param notes takes a checkpoint that comes with it; absent: it is saved at once
- * @throws {ApiError} 404; 409 for another attempt or another worker's job
+ * Records progress, which never goes down within an attempt, and extends the lease: one row. Ignored if the job does
+ * not run.
+ * @param notes takes its checkpoint; absent: it is saved at once @throws {ApiError} 404; 409 for another attempt or
+ * worker
  */
 export function reportProgress(
   q: QueueParts,

@@ -1,4 +1,3 @@
-/** Jobs that workers pull by the chunk, beside those that they take one by one. A chunk counts as one of a claim. */
 import { chunkFor } from '../../job/chunk';
 import { MAX_CLAIM_BYTES } from '../../job/size';
 import type { WaitingFor } from '../../job/waiting';
@@ -39,7 +38,6 @@ export function waitsForPulledChunk({ store: { cursors } }: Stored, row: JobRow,
   return undefined;
 }
 
-/** What one selection of a claim may still take. */
 export interface PullRound {
   /** Calls of handlers: single jobs, and chunks. */
   calls: number;
@@ -70,27 +68,22 @@ export class PulledChunks {
     return this.request.chunks && chunkFor(this.request.chunks, type);
   }
 
-  /** Are jobs of this type taken by the chunk only? */
   takes(type: string): boolean {
     return this.settingsOf(type) !== undefined;
   }
 
-  /** Are there other jobs that the worker takes? */
   get areAll(): boolean {
     return this.request.types?.every((type) => this.takes(type)) === true;
   }
 
-  /** Reads ahead. */
   gather(): void {
     this.chunks.gather();
   }
 
-  /** May the next selection find more? */
   get isUnfinished(): boolean {
     return this.chunks.isUnfinished && !this.chunks.scan.isFull;
   }
 
-  /** Is a chunk ready that was not taken? */
   get hasMore(): boolean {
     return this.chunks.next(() => true) !== undefined;
   }
@@ -111,7 +104,6 @@ export class PulledChunks {
     }
   }
 
-  /** The chunks that were taken since the last call. */
   take(): JobRow[][] {
     return this.taken.splice(0);
   }

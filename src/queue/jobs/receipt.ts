@@ -1,4 +1,3 @@
-/** The answer to an enqueue, for each job. */
 import { parseExactly } from '../../job/envelope/exact';
 import { charsToTell, MAX_EXISTING_CHARS, tooMuchToTell } from '../../job/message';
 import type { JobBody, JobView, NewJob } from '../../job/record';
@@ -35,10 +34,7 @@ export function receiptOfAccumulated({ record, layers }: JobView): EnqueuedJob {
   return { record: { ...record, body }, layers, accumulated: true };
 }
 
-/**
- * Checks, before anything is written, that one answer can hold the existing jobs which entries stand for.
- * @throws {ApiError} 413
- */
+/** Checks, before writing, that one answer can hold the existing jobs. @throws {ApiError} 413 */
 export function refuseTooMuchToTell(placements: readonly Placement<StoredJob>[], now: number): void {
   let chars = 0;
   for (const placement of placements) {

@@ -50,7 +50,7 @@ export function secondLife(row: JobRow, override: Override = {}): { body: JobBod
   return { body, history };
 }
 
-/** The same on request. @throws {ApiError} 413 when what is added makes its `meta`, or the job, too large */
+/** {@link secondLife} on request. @throws {ApiError} 413 when its `meta`, or the job, becomes too large */
 export function boundedLife(row: JobRow, override: Override = {}): ReturnType<typeof secondLife> {
   const life = secondLife(row, override);
   // Additions of earlier lives are kept: many small ones may become too much.

@@ -1,4 +1,3 @@
-/** Jobs on their way to another queue by a decision (`operations/moves.ts`): nothing else happens to them. */
 import { conflict } from '../../job/errors';
 import { lockedError } from '../../job/undecided';
 import { keyOf } from '../read/find';
@@ -20,10 +19,8 @@ export function refuseMoving(q: Named & Stored, row: Pick<JobRow, 'key' | 'alias
 }
 
 /**
- * Refuses a change to a job that is set aside because its queue is being deleted: here it is no longer found, and
- * perhaps not yet in the target.
- * @param id satisfies `isUuidV7`
- * @throws {ApiError} 503
+ * Refuses a change to a job that is set aside because its queue is being deleted.
+ * @param id satisfies `isUuidV7` @throws {ApiError} 503
  */
 export function refuseSetAside(q: Named & Stored & Configured, id: string): void {
   const moving = q.config.removal?.moving;

@@ -24,10 +24,9 @@ export interface AnswerRoom {
 }
 
 /**
- * Takes each report in turn. A refusal comes before anything is written, so it leaves nothing behind. Shared work is
- * done once: reading rows, removing those of completed jobs, writing checkpoints and steps.
- * @param room for the steps that are on record already
- * @returns the outcomes of the first reports, at least one: the others were too much work for one transaction
+ * Takes each report in turn; a refusal leaves nothing behind. Rows, completions, checkpoints and steps are batched.
+ * @param room for steps on record @returns outcomes of the first reports, at least one: the rest exceeds one
+ * transaction
  */
 export function reportEach(
   q: QueueParts,

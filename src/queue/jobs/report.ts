@@ -1,9 +1,7 @@
 /**
- * Reports that end an attempt, fenced by the attempt they name.
- *
- * A report for an attempt that is over changes nothing (409). Two reports are answered with the stored outcome instead:
- * a repeated one that names its attempt, and one about a pushed attempt that the dispatcher has just recorded. Only one
- * late report counts: the success of a pushed attempt that timed out, while its job still waits for the next attempt.
+ * Reports that end an attempt, fenced by the attempt they name: 409 when it is over. A repeated report, and one that
+ * the dispatcher has just recorded, get the stored outcome. One late report counts: the success of a timed-out pushed
+ * attempt while its job waits for the next.
  */
 import type { EndReport } from '../../job/attempt/outcome';
 import type { JobView } from '../../job/record';
@@ -20,10 +18,7 @@ import { fence, isNamed, names, notActive } from './fence';
 import { Settlement } from './settle';
 import { snoozedBy } from './snooze';
 
-/**
- * The attempt that a report is about: it runs, or it timed out and succeeds late, or (neither) this report ended it
- * before.
- */
+/** The attempt that a report is about: it runs; it timed out and succeeds late; or (neither) this report ended it. */
 interface Meant {
   row: JobRow;
   active?: Active;
@@ -91,7 +86,7 @@ export function settleReport(q: QueueParts, report: EndReport, now: number, rand
   };
 }
 
-/** The same among other reports. @returns where the job stands afterwards. @throws {ApiError} 404, 409, 413 */
+/** {@link settleReport} among other reports. @returns where the job stands. @throws {ApiError} 404, 409, 413 */
 export function settleAmong(settlement: Settlement, report: EndReport): Reported {
   const { q, now } = settlement;
   const meant = meantBy(q, report, now);
@@ -103,7 +98,6 @@ export function settleAmong(settlement: Settlement, report: EndReport): Reported
 
 const numberOf = ({ row, active, late }: Meant): number => active?.attempt ?? late?.number ?? row.attempt;
 
-/** Where a job stands, without its contents. */
 export function reportedOf({ record }: JobView): Reported {
   const { state, attempt, due_at, history } = record;
   const { retry_delay_ms, completed_at, discarded_at } = history;
@@ -147,7 +141,6 @@ function givenBackByThis(q: Named, row: JobRow, report: EndReport): boolean {
   return names(idOf(q.route, row), report, row.attempt + 1, row.claims);
 }
 
-/** Takes back claims whose jobs never reached their worker: nothing was tried. */
 export function takeBack(q: QueueParts, claims: readonly AttemptName[], now: number): void {
   for (const claim of claims) {
     const row = find(q, claim.job_id)?.row;

@@ -14,8 +14,8 @@ const LOOK_AGAIN_MS = 10_000;
 type Apart = (run: () => void) => { error: unknown } | undefined;
 
 /**
- * Ends overdue attempts, a bounded number. An expired lease makes the job available again at once, an exceeded
- * execution limit waits for its backoff; both count as attempts. Costs nothing while none can be overdue.
+ * Ends a bounded number of overdue attempts, which count: expired leases are available at once, exceeded execution
+ * limits back off. Free while none can be overdue.
  */
 export function rescueOverdue(q: QueueParts, now: number, random: Random, apart: Apart): void {
   const overdue = q.store.leases.overdue(now, ENDED_PER_TURN);

@@ -9,10 +9,7 @@ import type { Configured } from '../store/parts';
 /** Warnings for jobs of one request, at most. */
 const MAX_WARNED = 10;
 
-/**
- * The jobs that a producer sent.
- * @throws {ApiError} 503 if they were validated by outdated schemas; their sender understands that
- */
+/** The jobs that a producer sent. @throws {ApiError} 503 if validated by outdated schemas; their sender handles that */
 export function taken(q: Configured, sent: SentJobs): NewJob[] {
   const jobs = unpack(sent);
   const stamp = q.config.defaults?.schemas;

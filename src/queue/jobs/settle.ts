@@ -1,7 +1,4 @@
-/**
- * Settling: an attempt ends with its {@link AttemptOutcome}, whether its job was pushed or pulled. The right to end it
- * is checked before: for a pushed attempt by its claim, for a pulled one by the fence of its report.
- */
+/** Settling: an attempt ends with its {@link AttemptOutcome}, pushed or pulled. Its right to end was checked before. */
 import { type AttemptOutcome, failed, type Release } from '../../job/attempt/outcome';
 import { ApiError } from '../../job/errors';
 import { parseSteps } from '../../job/steps';
@@ -41,9 +38,9 @@ export class Settlement {
   }
 
   /**
-   * Ends the running attempt, with everything else that its outcome has.
-   * @returns the job as it is now; a completed one as it was: nothing may look for it before {@link Settlement.end}
-   * @throws {ApiError} 413 for too many steps. Then the attempt continues; its log, progress and checkpoint are noted
+   * Ends the running attempt with its outcome.
+   * @returns the job; a completed one as before: do not look for it until {@link Settlement.end}
+   * @throws {ApiError} 413 for too many steps; the attempt continues, its log, progress and checkpoint are kept
    */
   settle(row: JobRow, active: Active, outcome: AttemptOutcome): JobRow {
     const { q, now } = this;
@@ -65,7 +62,9 @@ export class Settlement {
     }
   }
 
-  /** The same for a runner that cannot be refused: without its steps an attempt would run them again, so it fails. */
+  /**
+   * {@link settle} for a runner that cannot be refused: without its steps an attempt would repeat them, so it fails.
+   */
   settleSurely(row: JobRow, active: Active, outcome: AttemptOutcome): void {
     try {
       this.settle(row, active, outcome);
@@ -82,12 +81,10 @@ export class Settlement {
     this.completions.add({ row, attempt, result });
   }
 
-  /** The caller is about to look for a job that has completed here. */
   endCompletions(): void {
     this.completions.end();
   }
 
-  /** Writes the rest. */
   end(): void {
     this.completions.end();
     this.gathered?.end();
@@ -111,8 +108,8 @@ export class Settlement {
 }
 
 /**
- * No handler was called: the attempt does not count, and the job returns to its place. From the second time in a row on
- * it pauses, each time twice as long: the worker that cannot run it may be the only one.
+ * No handler was called: the attempt does not count. From the second time in a row the job pauses, doubling: the
+ * worker that cannot run it may be the only one.
  */
 function giveBackUnused(q: QueueParts, row: JobRow, active: Active, now: number): JobRow {
   const history = historyOf(row);

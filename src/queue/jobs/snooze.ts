@@ -1,6 +1,6 @@
 /**
- * Snoozing: the handler ends its run and continues later, at a moment or at a signal. The attempt is not used up, the
- * slot is free, and nothing is written while the job waits.
+ * Snoozing: the handler continues later, at a moment or a signal. The attempt is not used up, and nothing is written
+ * meanwhile.
  */
 import { MAX_DURATION_MS } from '../../job/duration';
 import { conflict } from '../../job/errors';
@@ -23,10 +23,7 @@ import { recordedSteps, recordSteps } from './steps';
 /** Pause of a handler that continues at once without anything new on record, ms: it might do so for ever. */
 const IDLE_PAUSE_MS = 1_000;
 
-/**
- * Ends the attempt, and records the steps of its outcome. Two rows written, one more for steps.
- * @throws {ApiError} 413 when these are too much; then nothing has changed
- */
+/** Ends the attempt and records its steps. Two rows, one more for steps. @throws {ApiError} 413 for too many steps */
 export function snooze(q: QueueParts, row: JobRow, active: Active, asked: Snooze, said: Steps, now: number): JobRow {
   const { signal } = asked;
   const { steps, isNew } = recordSteps(q, row.key, said, now);
@@ -45,8 +42,8 @@ export function snooze(q: QueueParts, row: JobRow, active: Active, asked: Snooze
 }
 
 /**
- * Does the attempt continue where it was? It does after a sleep, a signal, or a step that ended the run to be recorded.
- * A handler that only asks to run again later repeats its work each time. Each time is a start for its limits.
+ * Does the attempt continue where it was: after a sleep, a signal, or a recorded step? A handler that only asks to
+ * run later repeats its work, which is a start for limits.
  */
 function isSuspended({ in: after, signal }: Snooze, said: Steps, isNew: boolean): boolean {
   if (signal !== undefined || (after === 0 && isNew)) return true;
@@ -65,8 +62,7 @@ function momentOf({ in: after = MAX_DURATION_MS, until = undefined }: Snooze, no
 }
 
 /**
- * A signal for a job. If it comes early it is kept; the first one wins. A job that waits for it is available at once:
- * two rows written then, besides the signal's own.
+ * A signal for a job: kept if early, the first one wins. A job that waits for it is available at once: two more rows.
  * @throws {ApiError} 404; 409 when the job has ended, or no longer waits for the signal; 413
  */
 export function signal(q: QueueParts, { job_id, name, payload }: SignalRequest, now: number): SignalReceipt {

@@ -1,6 +1,6 @@
 /**
- * Durable steps: work that a handler has recorded and does not repeat in the next run of its job. They are stored with
- * the job's checkpoint, outlive retries and redrives, and are removed with the job.
+ * Durable steps: recorded work that the next run does not repeat. Stored with the checkpoint; they outlive retries
+ * and redrives.
  */
 import { parseSteps, StepBook, type StepRecord, type Steps } from '../../job/steps';
 import type { StepReceipt, StepRequest } from '../../rpc/workers';
@@ -8,14 +8,12 @@ import { mustFindForReport } from '../read/find';
 import type { Named, Stored } from '../store/parts';
 import { keyOfFound, openRow } from './fence';
 
-/** The recorded steps of a job. */
 export function recordedSteps(q: Stored, key: number): Steps {
   return parseSteps(q.store.checkpoints.steps(key));
 }
 
 /**
- * Records the steps of a handler. One row written, none when they are on record already.
- * @returns whether anything was new, and all that is on record now
+ * Records steps; one row, none if known. @returns whether any was new, and all on record
  * @throws {ApiError} 413 when that would be too much; then nothing has changed
  */
 export function recordSteps(q: Stored, key: number, said: Steps, now: number): { steps: Steps; isNew: boolean } {
@@ -36,7 +34,7 @@ export function noteStep(
   return isNew ? undefined : steps[name];
 }
 
-/** The same for a worker's report. @throws {ApiError} 404; 409 fenced as a checkpoint is; 413 */
+/** {@link noteStep} for a worker's report. @throws {ApiError} 404; 409 fenced as a checkpoint is; 413 */
 export function recordStep(q: Named & Stored, request: StepRequest, now: number): StepReceipt {
   const earlier = noteStep(q, openRow(q, request, 'its steps', now).key, request, now);
   return earlier === undefined ? {} : { earlier: JSON.stringify(earlier) };

@@ -11,8 +11,7 @@ const CRASH_TYPES = new Set(['tocsin.crash', 'tocsin.batch_crash']);
 const SUSPECT_TYPES = new Set([...CRASH_TYPES, 'timeout', 'tocsin.visibility_timeout']);
 
 /**
- * Did the last attempt end with the death of the handler Worker? Everything that runs there loses an attempt with it,
- * in other calls too. So such a job runs while nothing else does.
+ * Did the last attempt end with the death of the handler Worker? Every call there loses an attempt, so it runs alone.
  */
 export const hasCrashed = (row: JobRow): boolean => hasEndedBy(row, CRASH_TYPES);
 

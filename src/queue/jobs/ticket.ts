@@ -1,21 +1,15 @@
-/** Tickets: the name of an enqueue or a move for its coordinator, which can give it up. */
 import { recallAnswer, rememberAnswer } from '../../durable/inbox';
 import { unavailable } from '../../job/errors';
 import { decodeId, isUuidV7 } from '../../job/ids';
 import { MAX_TICKET_AGE_MS } from '../../rpc/queue';
 import type { Stored } from '../store/parts';
 
-/**
- * Refuses a ticket that was given up: its client waited in vain, asked for the decision, and continued. Also refuses a
- * ticket that is too old to be remembered.
- * @throws {ApiError} 503
- */
+/** Refuses a ticket that was given up, or is too old to be remembered. @throws {ApiError} 503 */
 export function refuseGivenUp(q: Stored, ticket: string, now: number): void {
   const tooOld = isUuidV7(ticket) && now - decodeId(ticket).time > MAX_TICKET_AGE_MS;
   if (tooOld || recallAnswer(q.store.inbox, answerAbout(ticket), now) !== undefined) throw tookTooLong();
 }
 
-/** Gives a ticket up. It is remembered for as long as something may arrive late under it. */
 export function giveUp(q: Stored, ticket: string, now: number): void {
   rememberAnswer(q.store.inbox, answerAbout(ticket), 'aborted', now);
 }

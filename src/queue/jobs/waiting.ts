@@ -1,6 +1,6 @@
 /**
- * Why a job does not run: first its own reason (it is delayed, pending, between two attempts), then its queue's, then
- * those of the features. All use the predicates that decide about jobs, so that explanation and decision agree.
+ * Why a job does not run: its own reason (delayed, pending, between attempts), its queue's, then those of features.
+ * Explanations use the predicates that decide, so both agree.
  */
 
 import { MAX_DURATION_MS } from '../../job/duration';
@@ -34,10 +34,7 @@ export function behind({ count, isMore }: Ahead, since: number, first?: WaitingF
   return first?.key === undefined ? found : { ...found, key: first.key };
 }
 
-/**
- * Why this job does not run; undefined when it runs or has ended.
- * @param ask the features' reasons for a job that claims could read, in their order
- */
+/** Why this job does not run; undefined when it runs or has ended. @param ask the features' reasons, in their order */
 export function waitingFor(
   q: Named & Stored & Configured,
   row: JobRow,
@@ -57,7 +54,6 @@ export function waitingFor(
   return withExpiry(row, withCoalesced(row, found ?? starting(row)));
 }
 
-/** An operation over several queues that may change the job is not decided. */
 function locked(q: Stored, row: JobRow): WaitingFor | undefined {
   if (!q.store.locks.has(row.key)) return undefined;
   const batch = batchOf(q, row.key);
@@ -118,7 +114,6 @@ function paused(q: Named & Configured, row: JobRow): WaitingFor | undefined {
   return waiting('queue_paused', detail, since);
 }
 
-/** The deployment is in maintenance. */
 function shut(q: Configured, row: JobRow, now: number): WaitingFor | undefined {
   const maintenance = q.config.maintenance(now);
   if (!maintenance) return undefined;

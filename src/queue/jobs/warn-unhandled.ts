@@ -4,8 +4,7 @@ import { mayNameUrl } from '../store/columns';
 import type { Handled } from '../store/parts';
 
 /**
- * Adds a warning to the first new job of each type without a handler, unless the job names a URL. Reads nothing, and
- * costs nothing if the queue pushes no jobs.
+ * Warns on the first new job of each type without a handler, unless it names a URL. Free if the queue pushes no jobs.
  * @param bodyAt the body of each job, as text
  */
 export function warnOfUnhandled(

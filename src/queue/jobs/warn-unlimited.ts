@@ -7,10 +7,7 @@ const WARNING =
   'rate_limit.key alone limits nothing, because its key has no limit. Add concurrency or rate to rate_limit, or set a ' +
   'limit with PUT /rate-limits/:key.';
 
-/**
- * Adds a warning to the first new job that names only a key, unless an earlier job, the code or an operator has set a
- * limit of it.
- */
+/** Warns on the first new job whose key has no limit, from an earlier job, the code or an operator. */
 export function warnOfUnlimited(
   q: Stored,
   receipts: readonly EnqueuedJob[],

@@ -16,7 +16,6 @@ export const noActivity = (): QueueActivity => ({
   counted_since: 0,
 });
 
-/** @param around what lives beside the state of the queue */
 export function activity(
   q: Stored & Configured & Observed,
   { targets, events_dropped }: { targets: readonly TargetView[]; events_dropped: number },

@@ -1,7 +1,4 @@
-/**
- * The jobs that are available, as they are stored. How much is read is bounded, whatever the backlog: of jobs that wait
- * since they were enqueued, only heads of blocks are read, of others their rows.
- */
+/** The available jobs as stored, bounded reads: heads of blocks for jobs waiting since their enqueue, else rows. */
 import { RANK_BIT } from '../../job/ids';
 import { type JobRow, STATE } from '../store/job-row';
 import type { Stored } from '../store/parts';
@@ -23,11 +20,7 @@ export interface AvailableJob {
   since: number;
 }
 
-/**
- * Visits the jobs that are available and do not run.
- * @param mostHeads jobs looked at in the blocks of the line, and in those of the due index
- * @returns were these all?
- */
+/** Visits available jobs that do not run. @param mostHeads in the line's blocks, and in the due index @returns all? */
 export function eachAvailable(q: Stored, now: number, mostHeads: number, visit: (job: AvailableJob) => void): boolean {
   const { blocks, leases, priorities } = q.store;
   let complete = true;

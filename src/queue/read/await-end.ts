@@ -5,7 +5,6 @@ import { ApiError, type Outcome } from '../../job/errors';
 import type { JobView } from '../../job/record';
 import { TERMINAL_STATES } from '../../job/states';
 
-/** Has the job ended? */
 export const hasEnded = (view: JobView): boolean => TERMINAL_STATES.includes(view.record.state);
 
 /** Resolves when the job ends, or after `ms`. */
@@ -24,8 +23,7 @@ function nextEnd(events: EventLog, jobId: string, ms: number): Promise<void> {
 }
 
 /**
- * Reads a job, waiting until it has ended or `deadline` (epoch ms) has come.
- * @param read the job as it is now
+ * Reads a job, waiting until it has ended or `deadline` (epoch ms). @param read the job as it is now
  * @returns the last state read; 410 when the job was seen, ended, and nothing of it is kept
  */
 export async function awaitEnd(

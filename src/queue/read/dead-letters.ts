@@ -1,6 +1,6 @@
 /**
- * The dead letters of a queue: the places of the newest ones, their jobs, and their kinds. A page reads as many index
- * entries as it shows. A search inside the jobs looks at a bounded number of rows and says where to continue.
+ * A queue's dead letters: places of the newest, their jobs, their kinds. Pages read as many index entries as they
+ * show; searches look at a bounded number of rows and say where to continue.
  */
 
 import type { Fragment } from '../../durable/sql';
@@ -21,7 +21,6 @@ import { viewOfRow } from './find';
 const PAGE_BUDGET = 10_000;
 const TOTAL_BUDGET = 20_000;
 
-/** Rows looked at by one statement that looks inside. */
 const STEP = 250;
 
 /** Dead letters looked at for the kinds, the characters of their histories, and the names given of each kind. */
@@ -70,9 +69,7 @@ function totalOf(
   return { total: matched, ...(looked === TOTAL_BUDGET && { total_is_exact: false as const }) };
 }
 
-/**
- * The dead letters with these keys, as many as fit into a message. Jobs that no longer are dead letters are left out.
- */
+/** The dead letters with these keys, as many as fit into a message; those no longer dead are left out. */
 export function deadLettersAt(q: Named & Stored & Configured, keys: readonly number[], now: number): DeadLettersAt {
   const jobs: (JobView & { key: number })[] = [];
   let bytes = 0;

@@ -1,7 +1,6 @@
 /**
- * A queue as lines of a file, in the order of the sequence numbers. A job keeps its number for life. So whatever moves
- * between two pages, each job that was there at the beginning is in one page at most, as it was when that was read, and
- * is left out only when it was gone by then.
+ * A queue as lines of a file, in sequence order. A job keeps its number for life, so whatever moves between pages,
+ * each is in at most one page, and missing only when gone.
  */
 import { MAX_SHOWN_DEPTH, nestingDepth, shown } from '../../job/envelope/nesting';
 import { conflict } from '../../job/errors';
@@ -41,7 +40,6 @@ export function beginExport(q: Named & Stored & Configured): ExportStart {
 const OPEN: readonly JobState[] = JOB_STATES.filter((state) => state !== 'completed' && state !== 'cancelled');
 const ALL_BUT_COMPLETED: readonly JobState[] = JOB_STATES.filter((state) => state !== 'completed');
 
-/** The next jobs. */
 export function exportPage(
   q: Named & Stored & Configured,
   { after, until, ended, limit = PAGE_JOBS }: ExportRequest,
@@ -75,7 +73,6 @@ export function exportPage(
   return { lines: lines.join(''), jobs, not_kept, ...(position < until && { next: position }) };
 }
 
-/** Keys, and completed jobs, in the order of their numbers. */
 function merged(keys: readonly number[], archived: readonly ArchivedJob[]): (number | ArchivedJob)[] {
   if (archived.length === 0) return [...keys];
   const numberOf = (entry: number | ArchivedJob) => sequenceOf(typeof entry === 'number' ? entry : entry.k);
@@ -96,7 +93,6 @@ class Page {
     return this.chars >= PAGE_CHARS;
   }
 
-  /** Where the next page begins. */
   get position(): number {
     return this.isFull ? this.last : this.top;
   }
@@ -121,7 +117,6 @@ class Page {
     if (count > 0) this.not_kept[what] = (this.not_kept[what] ?? 0) + count;
   }
 
-  /** The text of a value. What no answer shows, because it nests too deeply, is not exported either. */
   textOf(value: unknown): string {
     const kept = shown(value);
     if (kept !== value) this.leaveOut('too_deep');

@@ -1,7 +1,6 @@
 /**
- * The failed jobs of a queue in groups: those that ended, newest first, then those that wait for their next attempt.
- * Nothing is stored for it: a step looks at a bounded number of jobs and says where to continue, and the last answers
- * are cached while nothing changes.
+ * Failed jobs in groups: ended ones, newest first, then retrying ones. Not stored: bounded steps with a cursor, and
+ * cached answers.
  */
 import { defined } from '../../job/envelope/fields';
 import { fingerprintOfFailure } from '../../job/failures/fingerprint';

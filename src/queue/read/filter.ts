@@ -1,8 +1,6 @@
 /**
- * Filters of jobs, and their SQL. One filter reads both places of jobs: the rows of `jobs` and the entries of archive
- * chunks, whose members have other names but the same meaning.
- *
- * Whether a job is in one of the wanted states is not part of the SQL: that depends on leases in memory.
+ * Job filters and their SQL, for rows of `jobs` and entries of archive chunks. States are not in the SQL: they depend
+ * on leases in memory.
  */
 
 import type { Fragment } from '../../durable/sql';
@@ -61,10 +59,7 @@ const ARCHIVED: Columns = {
   prefix: '$.b',
 };
 
-/**
- * The condition on a row of `jobs`.
- * @param running keys of jobs that run: their attempt is not on their row yet
- */
+/** The condition on a row of `jobs`. @param running keys of running jobs: their attempt is not on their row yet */
 export function conditionOnRow(filter: JobFilter, now: number, running: Iterable<number>): Fragment {
   const columns = rowColumns(now);
   if (filter.attempt === undefined) return conditionOn(filter, columns);
@@ -121,10 +116,7 @@ function conditionOn(filter: JobFilter, columns: Columns): Fragment {
   return { sql: parts.length === 0 ? '1' : parts.join(' AND '), bindings };
 }
 
-/**
- * Does the text match the pattern? LIKE and GLOB allow patterns of 50 characters only, too few for clients. The middle
- * parts are looked for one after the other, each in what the one before has left.
- */
+/** Does the text match the pattern? LIKE and GLOB take only 50 characters, so middle parts are searched one by one. */
 function conditionOnText(text: string, { first, rest }: PatternParts): Fragment {
   if (!rest) return { sql: `${text} = ?`, bindings: [first] };
   const { last, middle } = rest;

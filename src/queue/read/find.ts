@@ -11,7 +11,6 @@ import type { Configured, Named, Stored } from '../store/parts';
 import { completedByKey, rowByKey } from '../store/row-lookup';
 import { type ArchivedJob, recordOf, recordOfArchived } from '../store/rows';
 
-/** Where a job is. */
 export type Found = { row: JobRow; archived?: undefined } | { row?: undefined; archived: ArchivedJob };
 
 function byKey(q: Stored, key: number, matches: (job: { created: number; alias: string | null }) => boolean) {
@@ -81,8 +80,8 @@ export function mustFind(q: Named & Stored, id: string): Found {
 }
 
 /**
- * Finds the job that a runner reports about. A job on its way to another queue may run there already, so its runner
- * does not find it here. @throws {ApiError} 404
+ * Finds a reported job; one on its way to another queue may run there already, so it is hidden. @throws {ApiError}
+ * 404
  */
 export function mustFindForReport(q: Named & Stored, id: string): Found {
   const found = mustFind(q, id);
@@ -112,14 +111,12 @@ export function viewForRunner(q: Named & Stored & Configured, row: JobRow, now: 
   return view;
 }
 
-/** A completed job for clients. */
 export function viewOfArchived(q: Named & Stored & Configured, job: ArchivedJob): JobView {
   const result = farResult(q.store.sql, job);
   const record = recordOfArchived(job, { queue: q.name, route: q.route, ...(result !== undefined && { result }) });
   return { record, layers: q.config.layersFor(job.t) };
 }
 
-/** A job for clients. */
 export function viewOf(q: Named & Stored & Configured, found: Found, now: number): JobView {
   return found.row ? viewOfRow(q, found.row, now) : viewOfArchived(q, found.archived);
 }

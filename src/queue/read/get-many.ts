@@ -4,7 +4,6 @@ import { bytesOfView, MAX_ANSWER_BYTES } from '../../job/size';
 import type { Configured, Named, Stored } from '../store/parts';
 import { find, viewOf } from './find';
 
-/** Those of these jobs that this queue has; when the answer is full, the rest is only named. */
 export function getMany(
   q: Named & Stored & Configured,
   ids: readonly string[],

@@ -1,7 +1,4 @@
-/**
- * The groups of a queue: how many jobs of each wait and run. Counted from what is stored whenever somebody asks:
- * nothing is kept for it. How much one answer reads is bounded.
- */
+/** A queue's groups and how many jobs of each wait and run, counted on request. Bounded reads. */
 import { type GroupOrder, WEIGHTS } from '../../job/group';
 import type { GroupsRequest, GroupsView, GroupView } from '../../rpc/groups';
 import { QUIET } from '../store/groups/turns';
@@ -16,7 +13,6 @@ const MAX_HEADS = 25_000;
 /** A group as it is counted. */
 export type CountedGroup = Pick<GroupView, 'waiting' | 'limited' | 'oldest'>;
 
-/** A job that is available. */
 interface Waiting {
   group: string | undefined;
   since: number;

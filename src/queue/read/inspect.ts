@@ -1,6 +1,5 @@
 /**
- * Conditions that SQL cannot check: the text of a job, and the group of its last failure. They are checked one job at a
- * time, so that memory holds one large payload only. What they read counts towards the reader's bounds.
+ * Conditions beyond SQL: a job's text, its failure group. One job at a time, for memory; reads count towards bounds.
  */
 import { type Failure, fingerprintOfFailure, MAX_LOOKED_AT } from '../../job/failures/fingerprint';
 import { failureOf } from '../../job/failures/last';
@@ -20,7 +19,7 @@ export interface Inspection {
   /** Columns to select beside `key`. */
   columns: string;
   fits(row: InspectedRow): boolean;
-  /** The same of a completed job. @param json of it */
+  /** {@link fits} for a completed job. @param json of it */
   fitsArchived(json: string): boolean;
   /** What it costs to look at this row, in jobs. */
   costOf(row: InspectedRow): number;

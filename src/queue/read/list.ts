@@ -22,7 +22,6 @@ const TOTAL_TIMES = 2;
 /** Jobs looked at by one call that counts. */
 const COUNT_BUDGET = 50_000;
 
-/** A page of the jobs that match, and how many match in all. */
 export function list(q: Named & Stored & Configured, request: ListRequest, now: number): ListPage {
   const filter = filterOf(request);
   const budget = Math.min(request.budget ?? PAGE_BUDGET, PAGE_BUDGET);
@@ -72,7 +71,6 @@ export function listPlaces(q: Named & Stored & Configured, request: ListRequest,
   return { places, ...(next !== undefined && { next }) };
 }
 
-/** The parts of a request that say which jobs, as one filter. */
 function filterOf(request: ListRequest): JobFilter {
   const { states, type, createdUntil } = request;
   const filter: JobFilter = { ...request.filter };

@@ -1,10 +1,9 @@
 /**
- * Reads jobs that match a filter, in the order of their sequence numbers, wherever they are. A job keeps its number for
- * life, so a reader that remembers its position sees every job at most once, whatever moves meanwhile.
+ * Finds jobs by filter in sequence order, wherever they are; a job keeps its number, so a reader sees each at most
+ * once.
  *
- * Each call is bounded: it stops after a number of rows and says where to continue. It first reads jobs in the order of
- * their keys, which finds frequent matches at once. If matches turn out to be rare and an index knows the wanted
- * states, it reads the index. So three failures among a million waiting jobs cost a few reads.
+ * Calls are bounded and say where to continue. They read in key order first; if matches turn out rare and an index
+ * knows the wanted states, they read the index.
  */
 
 import type { Fragment } from '../../durable/sql';
@@ -24,7 +23,6 @@ import { find } from './find';
 import { type InspectedRow, type Inspection, inspectionOf } from './inspect';
 import { stats } from './stats';
 
-/** A job that matches. */
 export interface Hit {
   sequence: number;
   key: number;
@@ -38,7 +36,6 @@ export interface Hit {
 /** The value of an SQL expression over a row. */
 export type Measure = number | string | null;
 
-/** A job that was looked at. */
 interface Candidate {
   sequence: number;
   /** Absent: it does not match. */
@@ -86,10 +83,7 @@ const MAX_GIVEN = 256 * 1024;
 /** Sequence number of a key, in SQL. */
 const SEQUENCE = `(key & ${MAX_SEQUENCE - 1})`;
 
-/**
- * Finds jobs in order and passes them to `visit`.
- * @returns where the next call continues
- */
+/** Finds jobs in order and passes them to `visit`. @returns where the next call continues */
 export function scan(
   q: Named & Stored & Configured,
   request: ScanRequest,
@@ -135,10 +129,7 @@ export function scan(
   }
 }
 
-/**
- * The rows with these keys that match, in any order. For a reader that has an order of its own.
- * @param measure an SQL expression over a row, to be evaluated for each
- */
+/** The rows with these keys that match, in any order. @param measure an SQL expression, evaluated for each match */
 export function matchingRows(
   q: Named & Stored & Configured,
   filter: JobFilter,
@@ -369,10 +360,8 @@ class Reader {
   }
 }
 
-/** Characters of the texts of a row. */
 const charsOf = ({ body, history }: JobRow): number => body.length + (history?.length ?? 0);
 
-/** What there is of these, one after the other. */
 function* definedOnly<K, T>(keys: readonly K[], read: (key: K) => T | undefined): Generator<T> {
   for (const key of keys) {
     const value = read(key);

@@ -1,7 +1,4 @@
-/**
- * Jobs in another order than that of their creation. No index has such an order over all jobs. So every matching job is
- * looked at, in steps, and only the first ones of each step are kept.
- */
+/** Jobs in another order than creation; no index has it, so every match is read in steps, keeping the first ones. */
 import { inOrder } from '../../job/order';
 import type { JobBody } from '../../job/record';
 import type { SortedEntry, SortedPart, SortedRequest, SortKey } from '../../rpc/operations';
@@ -24,14 +21,13 @@ const MEASURES: Record<SortKey, (now: number) => string> = {
   },
 };
 
-/** The same of a completed job. */
+/** {@link MEASURES} of a completed job. */
 const ARCHIVED: Record<SortKey, (job: ArchivedJob) => number | null> = {
   created_at: (job) => job.at[0],
   priority: (job) => job.p,
   scheduled_at: ({ b }: { b: JobBody }) => b.scheduled_at ?? null,
 };
 
-/** An entry before its job is identified. */
 interface Ranked {
   value: number | null;
   position: number;
@@ -42,7 +38,6 @@ interface Ranked {
 
 type Identity = Pick<SortedEntry, 'id' | 'created_at'>;
 
-/** The first of the matching jobs that this call looks at. */
 export function sorted(q: Named & Stored & Configured, request: SortedRequest, now: number): SortedPart {
   const { filter, sort, descending, limit, before } = request;
   const compare = inOrder(descending);
@@ -84,7 +79,6 @@ function rank(q: Named, hit: Hit, sort: SortKey): Ranked {
   return { value: ARCHIVED[sort](job), position, key, identity };
 }
 
-/** Identifies the job of each entry that has a row. */
 function identified(q: Named & Stored, ranked: readonly Ranked[]): SortedEntry[] {
   const rows = identitiesOf(
     q.store,

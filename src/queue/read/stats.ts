@@ -67,7 +67,6 @@ function lineLength(q: Stored): number {
   return q.store.counts.line;
 }
 
-/** The number of jobs that have not ended, by priority, highest first. */
 export function priorities(q: Stored, now: number): { priority: number; count: number }[] {
   const counts = new Map(q.store.tally.read(q.store.priorities, now).priorities);
   let fromLine = lineLength(q);
@@ -112,13 +111,11 @@ export function oldestAvailable(q: Stored, now: number): number | undefined {
   return times.length === 0 ? undefined : Math.min(...times);
 }
 
-/** The first of these jobs that does not run. */
 function firstIdle<T extends { key: number }>({ store: { leases } }: Stored, rows: Iterable<T>): T | undefined {
   for (const row of rows) if (!leases.active.has(row.key)) return row;
   return undefined;
 }
 
-/** The jobs that become available next, in that order. */
 export function upcoming(q: Stored, now: number): Upcoming[] {
   const next = [...q.store.priorities].flatMap((priority) => [
     ...first(q.store.blocks.due.inTurn(priority, afterAllAt(now), undefined, false), MAX_UPCOMING).map(

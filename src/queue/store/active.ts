@@ -1,5 +1,3 @@
-/** Attempts that run. */
-
 /** One running attempt. Times in epoch ms. */
 export interface Active {
   key: number;
@@ -22,8 +20,8 @@ export interface Active {
   /** Name of the target, when pushed. */
   target?: string;
   /**
-   * Pushed before a restart of this object, or in a call that could not be made: nothing awaits the answer. Its lease
-   * runs on, but it takes no slot.
+   * Pushed before a restart, or in a call that could not be made: no answer is awaited. Takes no slot; its lease runs
+   * on.
    */
   orphaned?: true;
   /** Suspected of killing its handler Worker: nothing else runs there meanwhile. */
@@ -36,7 +34,6 @@ export interface Active {
   limitKey?: string;
   /** Whose job it is. */
   group?: string;
-  /** Did the job come from the due index (true) or from the line of immediate jobs? */
   indexed: boolean;
 }
 
@@ -50,7 +47,6 @@ export const LEASE_BEYOND_TIMEOUT_MS = 10_000;
 export const chunkOf = ({ leaseId, chunk }: Active): string | undefined =>
   chunk === undefined ? undefined : `${leaseId} ${chunk}`;
 
-/** How many slots these attempts take. */
 export function slotsOf(attempts: Iterable<Active>): number {
   let slots = 0;
   let chunks: Set<string> | undefined;

@@ -21,13 +21,11 @@ export class AnnouncedTypes {
     this.pulled = byType((meta.get('announced_pulled') ?? []) as AnnouncedType[]);
   }
 
-  /** Everything that is remembered. */
   *[Symbol.iterator](): Iterator<AnnouncedType> {
     yield* this.pushed.values();
     yield* this.pulled.values();
   }
 
-  /** What holds for a type: its push target and settings, by its own entry, else by that of a catch-all. */
   of(type: string): AnnouncedType | undefined {
     const { pushed, pulled } = this;
     return pushed.get(type) ?? pushed.get('*') ?? pulled.get(type) ?? pulled.get('*');
@@ -42,8 +40,7 @@ export class AnnouncedTypes {
   }
 
   /**
-   * A worker that pulls asks for jobs. Its settings are kept, because it runs the jobs later, or is gone by then.
-   * @param types that it takes; absent: any, and then its settings hold only for the types that it names
+   * A pull worker asks for jobs; its settings are kept for later. @param types absent: any
    * @param said settings by type; a type without any uses those of the queue
    */
   hear(types: readonly string[] | undefined, said: readonly AnnouncedType[], now: number): void {

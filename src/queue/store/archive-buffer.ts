@@ -80,11 +80,8 @@ export class ArchiveBuffer {
   }
 
   /**
-   * Adds a completed job. A large result is written to a row of its own at once.
-   * @param job absent members may be undefined
-   * @param body JSON of the job's body, stored as it is: it is not parsed only to be written again
-   * @param result JSON of the result
-   * @param keptUntil when the job is removed, epoch ms; absent: by the queue's retention
+   * Adds a completed job; a large result goes to its own row. @param body stored JSON, not parsed @param result JSON
+   * @param job absent members may be undefined @param keptUntil removal, epoch ms; absent: by the queue's retention
    */
   add(job: Loose<Omit<ArchivedJob, 'b' | 'r' | 'far'>>, body: string, result: string | undefined, keptUntil = 0): void {
     let members = `"b":${body}`;
@@ -105,7 +102,6 @@ export class ArchiveBuffer {
     for (const { key } of this.waiting) yield key;
   }
 
-  /** A job that was added and is not written yet. */
   find(key: number): ArchivedJob | undefined {
     const sequence = sequenceOf(key);
     const entry = this.waiting.find((waiting) => waiting.sequence === sequence);
@@ -113,8 +109,7 @@ export class ArchiveBuffer {
   }
 
   /**
-   * Writes what was added, in as few rows as span, size and retention allow. Call once, at the end of the transaction.
-   * @param removedAt when the queue's retention removes a job that ended at a moment; both epoch ms
+   * Writes what was added, in few rows; call once, at the end. @param removedAt removal of a job by its end, epoch ms
    */
   flush(removedAt: (endedAt: number) => number): void {
     const sorted = this.waiting.sort((a, b) => a.keptUntil - b.keptUntil || a.sequence - b.sequence);

@@ -1,13 +1,9 @@
 /**
- * The archive of completed jobs: many to a row, because a written row costs the same for one job as for a hundred.
+ * The archive of completed jobs, many to a row. Sequence numbers in a chunk lie less than {@link SPAN} apart, so one
+ * index range finds a job. Chunks are in the order of completion and pruned from the front; a lone job joins the
+ * newest small chunk, for one row.
  *
- * The sequence numbers in a chunk lie less than {@link SPAN} apart. So one bounded index range finds a job by its
- * number, however long the archive grows. Chunks are written in the order of completion and therefore pruned from the
- * front. A job that completes alone joins the newest chunk while that is small. This costs one row, because the chunk
- * keeps its number and its lowest sequence number.
- *
- * Jobs with a retention of their own share chunks only with jobs that are removed at the same moment. Such chunks have
- * numbers of their own ({@link freeNumber}) and cost the same.
+ * Jobs with their own retention share chunks of one removal moment, numbered by {@link freeNumber}.
  */
 import { type Fragment, LIMIT } from '../../durable/sql';
 import { parseExactly } from '../../job/envelope/exact';
@@ -23,7 +19,6 @@ export const SPAN = 1024;
 /** Characters of chunks that are read, to be deleted, in one transaction. */
 const MAX_PRUNED_CHARS = 8 * 1024 * 1024;
 
-/** What one turn of pruning has removed. */
 export interface Pruned {
   chunks: number;
   jobs: number;
@@ -88,7 +83,6 @@ function chunksAround(sql: SqlStorage, sequence: number): number[] {
   return Array.from(sql.exec<{ chunk: number }>(query, sequence - SPAN, sequence, sequence), ({ chunk }) => chunk);
 }
 
-/** JSON text of a result that is in a row of its own. */
 export function farResult(sql: SqlStorage, job: ArchivedJob): string | undefined {
   if (!job.far) return undefined;
   return sql.exec<{ value: string }>('SELECT value FROM results WHERE key = ?', job.k).toArray()[0]?.value;
@@ -97,7 +91,6 @@ export function farResult(sql: SqlStorage, job: ArchivedJob): string | undefined
 /** The number of completed jobs in each database: counted when first asked for, then kept in memory. */
 const counts = new WeakMap<SqlStorage, number>();
 
-/** How many completed jobs are kept. */
 export function countArchived(sql: SqlStorage): number {
   const known = counts.get(sql);
   if (known !== undefined) return known;
@@ -111,7 +104,6 @@ export function forgetArchivedCount(sql: SqlStorage): void {
   counts.delete(sql);
 }
 
-/** Adds `by` to the count. */
 export function adjustCount(sql: SqlStorage, by: number): void {
   const known = counts.get(sql);
   if (known !== undefined) counts.set(sql, known + by);
@@ -121,7 +113,7 @@ export function adjustCount(sql: SqlStorage, by: number): void {
 const WINDOW_JOBS = 200;
 
 /**
- * Completed jobs with sequence numbers below `before`, newest first. Reads a window of chunks at a time.
+ * Completed jobs below `before`, newest first, by windows of chunks.
  * @param condition on an entry `job` of a chunk; the JSON is that of the jobs that match, null for the others
  */
 export function* archivedBackwards(
@@ -168,10 +160,7 @@ function windowBelow(sql: SqlStorage, top: number): number | undefined {
   return bottom;
 }
 
-/**
- * The completed jobs after a number, in order, that are about as large as `maxChars` together; at least one.
- * @returns `until`: all up to this number are among them
- */
+/** Completed jobs after a number, about `maxChars` in all, at least one. @returns `until`: all up to it are included */
 export function archivedAfter(
   sql: SqlStorage,
   after: number,
@@ -217,10 +206,7 @@ function windowAbove(sql: SqlStorage, after: number): number {
   return Number.MAX_SAFE_INTEGER;
 }
 
-/**
- * Deletes chunks whose newest job ended at or before `cutoff`, from the front, at most `limit` rows. Jobs with a
- * retention of their own are in none of these.
- */
+/** Deletes chunks that ended at or before `cutoff`, at most `limit` rows; none has jobs with their own retention. */
 export function pruneArchive(archive: Archive, cutoff: number, limit: number, pruning?: Pruning): Pruned {
   const due: number[] = [];
   const chunks = archive.sql.exec<{ chunk: number; ended_at: number }>(

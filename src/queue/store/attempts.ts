@@ -1,5 +1,3 @@
-/** Attempts of many jobs at once: one lease row for a claim, and one archive chunk for completed jobs. */
-
 import { type Active, pushedTimeoutMs, ranBy } from './active';
 import { tellCompleted, tellStarted } from './job-events';
 import type { JobRow } from './job-row';
@@ -45,7 +43,6 @@ export interface EndedAttempt {
   by?: { worker_id?: string; target?: string };
 }
 
-/** The attempt that runs, as {@link complete} takes it. */
 export function runningAttempt(active: Active): EndedAttempt {
   const pushed = pushedTimeoutMs(active);
   const attempt: EndedAttempt = {
@@ -66,8 +63,8 @@ export interface Completion {
 }
 
 /**
- * Completes jobs: those with any retention join archive chunks at the end of the transaction. Writes their share of a
- * chunk, and deletes the rows of those that have rows of their own.
+ * Completes jobs; those with any retention join archive chunks. Writes a share of a chunk, and deletes their own
+ * rows.
  */
 export function complete(q: QueueParts, done: readonly Completion[], now: number): void {
   const completions = new Completions(q, now);
@@ -75,9 +72,7 @@ export function complete(q: QueueParts, done: readonly Completion[], now: number
   completions.end();
 }
 
-/**
- * Completes jobs one by one and writes their rows together. Nothing may look for them before {@link Completions.end}.
- */
+/** Completes jobs one by one, writing rows together. Do not look for them before {@link Completions.end}. */
 export class Completions {
   private own: number[] = [];
   private forgotten: number[] = [];

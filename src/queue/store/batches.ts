@@ -1,8 +1,6 @@
 /**
- * Unfinished batches over several queues: messages of the outbox.
- *
- * A participant's share is a message to the coordinator, sent when the batch was not finished in time. The
- * coordinator's decision is a message to the other queues.
+ * Unfinished batches over several queues, as outbox messages: a participant's share to the coordinator, sent when it
+ * is late; the coordinator's decision to the others.
  */
 import type { BulkAction } from '../../rpc/operations';
 import type { LockedPlace } from './locks';
@@ -60,10 +58,7 @@ export function batchOf(q: Stored, key: number): { since: number; checkAt: numbe
   return found && { since: found.at - CHECK_AFTER_MS, checkAt: found.at };
 }
 
-/**
- * The lock of this job ended without its batch: its share no longer names it, another batch may lock it. One row
- * written.
- */
+/** The lock of this job ended without its batch: its share no longer names it. One row written. */
 export function leaveShare(q: Stored, key: number, now: number): void {
   const found = lockedBy(q, key);
   const share = found && readShare(q, found.batch);

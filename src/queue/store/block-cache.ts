@@ -1,6 +1,6 @@
 /**
- * Blocks in memory: those that were read last. Where their jobs lie in them, and which are over, is bounded apart from
- * their bodies: groups that take turns come back to the same blocks again and again, each time for a few bodies.
+ * Blocks read last. Positions and bodies have separate bounds: groups in turns revisit the same blocks for few
+ * bodies.
  */
 import { firstIndex } from '../../job/bisect';
 import type { Block } from './block';
@@ -9,7 +9,7 @@ import type { Block } from './block';
 const MAX_HEADS = 8 * 1024 * 1024;
 const MAX_BODIES = 6 * 1024 * 1024;
 
-/** The same, of blocks that were written and not read since: where many jobs wait, they are read much later. */
+/** {@link MAX_HEADS} for blocks written and not read since, which may be read much later. */
 const MAX_WRITTEN = 2 * 1024 * 1024;
 
 /** Blocks in the order in which they were used, with a size of each. The one that was used last is last. */
@@ -73,10 +73,7 @@ export class BlockCache {
     return block;
   }
 
-  /**
-   * Keeps a block, and drops what was used longest ago.
-   * @param isAhead it is read ahead, and others do not go for it: groups that take turns come back to these
-   */
+  /** Keeps a block, dropping the least recently used. @param isAhead read ahead: others do not go for it */
   keep(block: Block, isAhead = false): Block {
     if (isAhead && this.heads.bytes + block.headBytes > MAX_HEADS) {
       this.last = block;
@@ -107,7 +104,6 @@ export class BlockCache {
     for (let old = this.written.surplus(block); old; old = this.written.surplus(block)) this.delete(old);
   }
 
-  /** Bytes of all of them, about. */
   get bytes(): number {
     return this.heads.bytes + this.bodies.bytes;
   }

@@ -1,7 +1,6 @@
 /**
- * One table of blocks: which jobs are in them and not over.
- *
- * Nothing is written into a block when its jobs run and end. Other tables already show whether one is over:
+ * A table of blocks: which jobs are in them and not over. Nothing is written when jobs run and end; other tables show
+ * it:
  *
  * | a job of the block | shown by |
  * |---|---|
@@ -11,10 +10,7 @@
  * | runs | a lease that names it |
  * | waits | none of these |
  *
- * So the code that deletes the last trace of a job calls {@link BlockTable.vanish}, which is written once for the whole
- * block. A block whose jobs are all over is deleted.
- *
- * Memory holds the blocks that were read last, bounded in bytes.
+ * Code that deletes a job's last trace calls {@link BlockTable.vanish}. Blocks whose jobs are all over are deleted.
  */
 import type { Fragment } from '../../durable/sql';
 import { RANK_BIT, sequenceOf } from '../../job/ids';
@@ -101,7 +97,6 @@ export class BlockTable {
     this.waiting = [];
   }
 
-  /** The highest key in a block. */
   highest(): number {
     const query = `SELECT first + span - 1 AS highest FROM ${this.table} ORDER BY first DESC LIMIT 1`;
     const [stored] = this.sql.exec<{ highest: number }>(query).toArray();
@@ -123,7 +118,7 @@ export class BlockTable {
     return block.row(key);
   }
 
-  /** The same without its body. */
+  /** {@link row} without its body. */
   head(key: number): JobRow | undefined {
     const block = this.at(key);
     return block?.holds(key) ? block.row(key, false) : undefined;
@@ -142,9 +137,8 @@ export class BlockTable {
   }
 
   /**
-   * Pages of keys of all jobs that are not over, in order: those below `from`, or above it when ascending.
-   * @param size keys of a page
-   * @param among which blocks
+   * Pages of keys not over, in order: below `from`, or above it if ascending. @param size of a page @param among
+   * blocks
    */
   *pages(from: number, ascending: boolean, size: number, among: Fragment = ALL_BLOCKS): Generator<number[]> {
     let page: number[] = [];
@@ -161,7 +155,6 @@ export class BlockTable {
     if (page.length > 0) yield page;
   }
 
-  /** All blocks in order; more of them are read together the further it comes. */
   private *inOrder(from: number, ascending: boolean, among: Fragment): Generator<Block> {
     this.flush();
     if (!this.used) return;
@@ -181,7 +174,7 @@ export class BlockTable {
     return this.countAmong(ALL_BLOCKS, () => true);
   }
 
-  /** The same of some blocks. @param isAmong says the same as `among` */
+  /** {@link count} of some blocks. @param isAmong equivalent to `among` */
   protected countAmong(among: Fragment, isAmong: (block: Block) => boolean): number {
     this.flush();
     if (!this.used) return 0;
@@ -265,7 +258,6 @@ export class BlockTable {
     else this.sql.exec(update, ...bindings, over).toArray();
   }
 
-  /** The newest block. */
   private tail(): Block | undefined {
     const first = this.newestFirst();
     return first === null ? undefined : this.at(first);
@@ -332,7 +324,6 @@ export class BlockTable {
     return block && this.cache.keep(block, isAhead);
   }
 
-  /** The next block that begins after this number. */
   private next(key: number, isAhead: boolean): Block | undefined {
     if (key >= (this.newestFirst() ?? 0)) return undefined;
     const [block] = this.build(this.select('first > ? ORDER BY first LIMIT 1', key));

@@ -1,22 +1,15 @@
 /**
- * One block: jobs with the same place, in the line or in the due index, in one row.
- *
- * `data` is a JSON array with an entry for each sequence number that the block spans, so that SQLite's JSON functions
- * find a job by its position:
+ * One block: jobs with the same place, in one row. `data` is a JSON array with an entry for each sequence number, so
+ * that SQLite finds a job by position; `0`: no job of this block:
  *
  *     [[1700000000000,{"type":"email.send",…}],0,[1700000000000,{…},"an id that its producer chose"]]
  *
- * An entry has the job's creation time, its body, and its id if that was chosen. `0` is a number that belongs to no job
- * of this block.
- *
- * `heads` suffices to cut out one body without parsing any. It groups jobs by type and moment, and lists the lengths of
- * their bodies:
+ * An entry is creation time, body, chosen id. `heads` suffices to cut out a body: types, moments, lengths of bodies:
  *
  *     [["email.send",1700000000000,57,-1,61,"an id that its producer chose"]]
  *
- * A negative number stands for that many numbers without a job, a text for the id of the job before it. `["acme"]` is
- * the group of the jobs after it, up to the next such entry; `[]`: they have none. `["acme","mail"]` also names the key
- * that limits them, `[null,"mail"]` that alone.
+ * Negative: that many numbers without a job; text: the id of the job before. `["acme"]`: group of the following jobs,
+ * `[]`: none; `["acme","mail"]` adds their limit key, `[null,"mail"]` has it alone.
  */
 import type { Fragment } from '../../durable/sql';
 import { type JobRow, STATE } from './job-row';
@@ -28,21 +21,16 @@ const MAX_CHARS = 256 * 1024;
 const MAX_SPAN = 4096;
 export const MAX_GAP = 16;
 
-/**
- * Characters that may join the newest block, and characters of a block that others may join. Each join rewrites it, so
- * it should fit one page of SQLite: a longer row has pages of its own, which are read and written each time.
- */
+/** Characters that may join the newest block, or be joined. Each join rewrites it, so it should fit one SQLite page. */
 export const MAX_JOINING = 4 * 1024;
 const MAX_JOINED = 3_400;
 
-/** The place of all jobs of a block: in the line, or in the due index at this priority. */
 export interface BlockPlace {
   priority: number;
   /** When they become available, epoch ms; null: they are in the line. */
   due_at: number | null;
 }
 
-/** A job as it is put into a block. */
 export interface BlockJob extends BlockPlace {
   key: number;
   type: string;
@@ -52,7 +40,6 @@ export interface BlockJob extends BlockPlace {
   alias: string | null;
   /** Whose job it is. */
   group?: string;
-  /** The key that it counts under. */
   limit_key?: string | null;
 }
 
@@ -83,10 +70,7 @@ const GIVEN = [
   'body',
 ] as const;
 
-/**
- * Jobs of blocks as rows of `jobs`, for the same conditions. Pass few: a value holds 2 MB.
- * @returns a table, and what is bound to its question marks
- */
+/** Jobs of blocks as a table like `jobs`, for the same conditions. Pass few: a value holds 2 MB. */
 export function asTable(rows: readonly JobRow[]): Fragment {
   const given = rows.map((row) => GIVEN.map((column) => row[column] ?? ''));
   const [only] = given;
@@ -136,10 +120,7 @@ type Group = [type: string, at: number, ...rest: (number | string | Owner)[]];
 const ownerOf = ({ group, limit_key }: Pick<BlockJob, 'group' | 'limit_key'>): Owner =>
   limit_key ? [group ?? null, limit_key] : group === undefined ? [] : [group];
 
-/**
- * The text of jobs in the order of their keys, both parts without the brackets around them.
- * @param start the sequence number that the text begins with
- */
+/** The text of jobs in key order, without the outer brackets. @param start the first sequence number */
 export function encode(jobs: readonly BlockJob[], start: number): { heads: string; data: string } {
   const groups: Group[] = [];
   const entries: string[] = [];
@@ -189,9 +170,7 @@ export function* parted(jobs: readonly BlockJob[]): Generator<BlockJob[]> {
   if (part.length > 0) yield part;
 }
 
-/**
- * Approximate bytes of memory for a block, a job of it, and the group of jobs in a row: all but the text of the block.
- */
+/** Approximate memory of a block, a job of it, and the group of consecutive jobs, bytes. */
 const BLOCK_BYTES = 1024;
 const ENTRY_BYTES = 56;
 const OWNER_BYTES = 40;
@@ -239,22 +218,18 @@ export class Block {
     return BLOCK_BYTES + ENTRY_BYTES * this.span + OWNER_BYTES * this.ownerChanges;
   }
 
-  /** The sequence number after its last one. */
   get end(): number {
     return this.first + this.span;
   }
 
-  /** Does the number lie within it? */
   spans(key: number): boolean {
     return key >= this.first && key < this.end;
   }
 
-  /** Is the job with this key in it, and not over? */
   holds(key: number): boolean {
     return this.live[key - this.first] === true;
   }
 
-  /** Was there ever a job with this key in it? */
   had(key: number): boolean {
     return (this.lengths[key - this.first] ?? 0) !== 0;
   }
@@ -354,7 +329,6 @@ export class Block {
     if (length > 0) this.left++;
   }
 
-  /** All that is known is how many jobs there may be. */
   private setUnreadable(span: number): void {
     this.isUnreadable = true;
     for (const list of [this.types, this.moments, this.starts, this.lengths, this.live]) list.length = 0;

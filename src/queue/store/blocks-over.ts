@@ -13,7 +13,7 @@ const MOVED_OUT = {
 /** The sequence number of the first job of a block. */
 const SEQUENCE = `(blocks.first & ${MAX_SEQUENCE - 1})`;
 
-/** The same: of completed jobs. No key: the chunk has jobs that cannot be read. */
+/** {@link MOVED_OUT} for completed jobs. No key: the chunk has unreadable jobs. */
 const COMPLETED = {
   key: "CASE job.type WHEN 'object' THEN job.value ->> '$.k' END",
   others: `archive CROSS JOIN json_each(${ARCHIVED}) AS job
@@ -35,10 +35,8 @@ export function spansOf(blocks: readonly { first: number; span: number }[]): Fra
 }
 
 /**
- * Keys of jobs with rows of their own, and of completed jobs, that blocks span, each once. Some may never have been in
- * the block.
- * @param blocks a table of `first` and `span`
- * @param within may any of their jobs be in the archive?
+ * Keys of jobs with own rows, and of completed ones, that blocks span, each once; some were never in the block.
+ * @param blocks a table of `first` and `span` @param within may any of their jobs be in the archive?
  */
 export function keysOver(sql: SqlStorage, blocks: Fragment, within = { archive: true }): Over[] {
   const from = (what: string, others: string) =>
@@ -65,8 +63,7 @@ export function keysOver(sql: SqlStorage, blocks: Fragment, within = { archive: 
 const WINDOWS = 10_000;
 
 /**
- * Keys of those of these jobs that have completed. Reads the chunks that their numbers may be in, each once, and none
- * that was complete before any of its jobs was due.
+ * Keys of those that have completed; reads each chunk once, and none completed before any job was due.
  * @param jobs none of them has completed before it was due, epoch ms
  */
 export function completedAmong(sql: SqlStorage, jobs: readonly { key: number; at: number }[]): number[] {

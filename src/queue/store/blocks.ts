@@ -1,14 +1,8 @@
 /**
- * Jobs by the block. A written row costs the same for one job as for a hundred, so ordinary jobs with the same place
- * share rows.
- *
- * In the line, a block has the jobs of one transaction, and a job that arrives alone joins the newest block while that
- * is small. In the due index, a block has the jobs of one transaction that become available at one moment.
- *
- * A third kind has jobs that one transaction makes wait for another attempt ({@link RetryBlocks}). Each kind has its
- * own table; the keys tell the first two apart. A job that arrives alone and is claimed at once is in no block: it
- * lives in the row of its lease ({@link Singles}). Questions about one job, or about all, are answered here; readers
- * in order use the table.
+ * Jobs by the block: a row costs the same for one job as for a hundred, so jobs with the same place share rows. In
+ * the line, jobs of one transaction (a lone one joins the newest small block); in the due index, those of one moment;
+ * {@link RetryBlocks} for retries; {@link Singles} for a job claimed on arrival. Each kind has its table; questions
+ * about a job, or all, are answered here.
  */
 import { RANK_BIT, sequenceOf } from '../../job/ids';
 import type { ArchiveBuffer } from './archive-buffer';
@@ -55,7 +49,7 @@ export class Blocks {
     return this.line.owns(key) ? this.line : this.due;
   }
 
-  /** The same, or the retries, or the singles. */
+  /** {@link tableOf}, or the retries, or the singles. */
   private of(key: number): BlockTable | RetryBlocks | Singles {
     if (this.retries.holds(key)) return this.retries;
     return this.singles.knows(key) ? this.singles : this.tableOf(key);
@@ -69,8 +63,8 @@ export class Blocks {
   }
 
   /**
-   * Writes what was gathered: one row for each block that comes, changes or goes; two for one that becomes due.
-   * @param holdsBack leaves a job that came alone, so that its lease row can take it
+   * Writes what was gathered: a row per block, two if it becomes due. @param holdsBack leaves a lone job to its lease
+   * row
    */
   flush(holdsBack = false): void {
     const { alone } = this.line;
@@ -96,7 +90,6 @@ export class Blocks {
     return Math.max(this.line.highest(), sequenceOf(this.due.highest()), this.retries.highest());
   }
 
-  /** How many jobs are in blocks and not over. */
   count(): number {
     return this.countLine() + this.due.count() + this.retries.count;
   }
@@ -106,10 +99,7 @@ export class Blocks {
     return this.line.count() + this.singles.count;
   }
 
-  /**
-   * All jobs that are not over. Do not write meanwhile. @param since sequence numbers are higher; @param bodies are
-   * they needed?
-   */
+  /** All jobs not over; do not write meanwhile. @param since higher numbers only @param bodies are they needed? */
   *all(since = 0, bodies = true): Generator<JobRow> {
     yield* this.line.after(since, bodies);
     yield* this.singles.after(since);
@@ -135,12 +125,10 @@ export class Blocks {
     return this.of(key).row(key);
   }
 
-  /** The same without its body. */
   head(key: number): JobRow | undefined {
     return this.of(key).head(key);
   }
 
-  /** How many attempts of a job have ended that is in a block, and not over. */
   claimsOf(key: number): number {
     return this.retries.claimsOf(key) ?? 0;
   }

@@ -1,8 +1,6 @@
 /**
- * The rows of `checkpoints`: where a job's next attempt resumes, kept until the job itself is removed.
- *
- * One row has the job's last checkpoint and, in the member `steps`, its recorded steps. A job with steps that has saved
- * no checkpoint has the sequence 0.
+ * The rows of `checkpoints`, kept until the job is removed: its last checkpoint, and in `steps` its recorded steps.
+ * Steps without a checkpoint have the sequence 0.
  */
 import type { StoredCheckpoint } from '../../rpc/workers';
 import type { CountingSql } from './counting-sql';
@@ -24,7 +22,6 @@ export class CheckpointTable {
     private readonly written: Pick<CountingSql, 'spend'>,
   ) {}
 
-  /** Looks whether anything is stored. */
   load(): void {
     this.used = this.sql.exec('SELECT 1 FROM checkpoints LIMIT 1').toArray().length > 0;
   }

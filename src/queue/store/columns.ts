@@ -1,4 +1,3 @@
-/** Reading the columns of `jobs`. */
 import type { LimitPolicy } from '../../job/limits/policy';
 import { type JobRow, STATE } from './job-row';
 
@@ -25,10 +24,7 @@ type RawRow = [
   holds_group: string | null,
 ];
 
-/**
- * Runs a query that selects {@link ROW_COLUMNS}. Rows arrive as arrays and are named here: the runtime takes about
- * three times as long to build objects, and every job passes here.
- */
+/** Selects {@link ROW_COLUMNS}. Rows are read as arrays: the runtime takes three times as long to build objects. */
 export function* readRows(sql: SqlStorage, query: string, ...bindings: SqlStorageValue[]): Generator<JobRow> {
   for (const raw of sql.exec(query, ...bindings).raw<RawRow>()) {
     yield {
@@ -58,12 +54,11 @@ export function ownRow(sql: SqlStorage, key: number): JobRow | undefined {
   return row;
 }
 
-/** Is the row in the line of immediate jobs (or running, having been there)? */
 export function isInLine(row: Pick<JobRow, 'state' | 'due_at'>): boolean {
   return row.state === STATE.waiting && row.due_at === null;
 }
 
-/** The same in SQL, of rows whose keys are those of the line. */
+/** {@link isInLine} in SQL, for keys of the line. */
 export const STANDS_IN_LINE = `state = ${STATE.waiting} AND due_at IS NULL`;
 
 /** May this body name a URL? A cheap test of its text: never false if it does, rarely true if it does not. */

@@ -13,7 +13,6 @@ import type { Removal } from './removal';
 import { type OwnRetry, RetriesByType } from './retries-by-type';
 import { restsUntil } from './shutdown';
 
-/** The deployment's variables. */
 export interface Variables {
   readonly retryVariables: Record<string, string | undefined>;
   /** The bound of the storage of each queue, in bytes. */
@@ -26,11 +25,8 @@ export const GROUP_OVERRIDES = 'groups';
 export class Configuration {
   paused = false;
   pausedChangedAt = 0;
-  /** Hands out the jobs it has and accepts none. */
   draining = false;
-  /** The queue is being deleted. */
   removal?: Removal;
-  /** The queue's own settings. */
   own: QueueConfig = {};
   /** The deployment's settings for all queues, as last received. */
   defaults: QueueDefaults | undefined;
@@ -38,7 +34,6 @@ export class Configuration {
   settings: QueueConfig = {};
   /** What they say of groups, with the overrides of operators. Absent: nothing. */
   groups: GroupRules | undefined;
-  /** What operators say of single groups. */
   groupOverrides: GroupOverrides = {};
   /** What operators set for keys in all queues. */
   readonly overrides = new Overrides();
@@ -55,7 +50,6 @@ export class Configuration {
     this.announced = new AnnouncedTypes(sql);
   }
 
-  /** Takes over what is stored. */
   load(meta: ReadonlyMap<string, unknown>): void {
     const pause = meta.get('paused') as { paused: boolean; at: number; draining?: boolean } | undefined;
     const removal = meta.get('removal') as Removal | undefined;
@@ -94,7 +88,6 @@ export class Configuration {
     return Math.max(shutUntil(this.defaults?.maintenance), restsUntil());
   }
 
-  /** The maintenance under way. */
   maintenance(now: number): Maintenance | undefined {
     return holdingMaintenance(this.defaults?.maintenance, now);
   }

@@ -1,6 +1,4 @@
-/**
- * The database of a queue, metered: rows written as the platform bills them, tables deleted from, work of operations.
- */
+/** A metered queue database: billed rows written, tables deleted from, work of operations. */
 
 type Cursor = { readonly rowsWritten: number };
 
@@ -12,7 +10,6 @@ const DELETES = 'DELETE FROM ';
 export class CountingSql {
   private cursors: Cursor[] = [];
   private deleted: string[] = [];
-  /** Writing statements ever. */
   writes = 0;
   /** Approximate characters of rows that operations have read and written. */
   work = 0;
@@ -44,7 +41,6 @@ export class CountingSql {
     this.work += chars;
   }
 
-  /** Statements so far. */
   get count(): number {
     return this.cursors.length;
   }

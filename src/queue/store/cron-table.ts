@@ -1,7 +1,4 @@
-/**
- * The cron entries of a queue. Memory holds a few numbers for each entry, to know what fires when. Definitions and
- * histories are read when needed. A fire writes one row here.
- */
+/** The cron entries of a queue: a few numbers each in memory, the rest read on demand. A fire writes one row. */
 import type { CronDefinition } from '../../job/cron/definition';
 import type { CronRun, CronSummary, CronView } from '../../rpc/cron';
 
@@ -23,14 +20,11 @@ export class CronTable {
   private readonly waitingNames = new Set<string>();
   private readonly acrossNames = new Set<string>();
   private earliest: number | undefined;
-  /**
-   * Entries that could not be fired are backing off until then, epoch ms. In memory only: not part of any transaction.
-   */
+  /** Entries backing off until then, epoch ms. In memory only, not transactional. */
   private readonly postponed = new Map<string, number>();
 
   constructor(private readonly sql: SqlStorage) {}
 
-  /** Rebuilds memory from storage. */
   load(): void {
     this.known.clear();
     this.waitingNames.clear();
@@ -88,12 +82,10 @@ export class CronTable {
     this.earliest = undefined;
   }
 
-  /** The entry backs off no longer. */
   resume(name: string): void {
     if (this.postponed.delete(name)) this.earliest = undefined;
   }
 
-  /** An entry of this queue. */
   read(name: string): CronView | undefined {
     const row = this.row(name);
     if (row?.status !== LIVE) return undefined;
@@ -111,7 +103,6 @@ export class CronTable {
     return this.row(name)?.version;
   }
 
-  /** Every entry of this queue, by name. */
   summaries(): CronSummary[] {
     return this.sql
       .exec<{ name: string; enabled: number; grp: string | null }>(
@@ -122,12 +113,10 @@ export class CronTable {
       .map(({ name, enabled, grp }) => ({ name, enabled: enabled === 1, group: grp }));
   }
 
-  /** Is there such an entry? */
   has(name: string): boolean {
     return this.known.has(name);
   }
 
-  /** How many entries there are. */
   get size(): number {
     return this.known.size;
   }

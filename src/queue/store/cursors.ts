@@ -1,9 +1,6 @@
 /**
- * How far consumers have read, so that each reads little more than the jobs it takes.
- *
- * Each push target has a cursor of its own, so that a stopped one delays no other. Workers that pull share theirs: one
- * cursor for any type, and one for each set of types. So a worker of few types does not read the same backlog at each
- * fetch. Cursors are in memory only, and bounded: a consumer without one reads from the start.
+ * How far consumers have read, so that claims read little. Each push target has a cursor; pull workers share one per
+ * set of types. Memory only, bounded: without one a consumer reads from the start.
  */
 import { ChunkScan } from './chunks/scan';
 import { Scan } from './scan';
@@ -23,11 +20,7 @@ class PullScans {
   private readonly byTypes = new Map<string, Scan>();
   private chars = 0;
 
-  /**
-   * The cursor for these types.
-   * @param types their names, see {@link typesKey}; empty: any
-   * @param head how far the line of immediate jobs is taken
-   */
+  /** The cursor for these types. @param types see {@link typesKey}; empty: any @param head how far the line is taken */
   of(types: string, head: number): Scan {
     if (types === '') return this.any;
     let scan = this.byTypes.get(types);
@@ -46,17 +39,15 @@ class PullScans {
     return scan;
   }
 
-  /** Every cursor. */
   all(): Scan[] {
     return [this.any, ...this.byTypes.values()];
   }
 }
 
-/** All cursors of a queue. */
 export class Cursors {
   /** How far workers that pull have read. */
   readonly pull = new PullScans();
-  /** The same for each target that jobs are pushed to. */
+  /** A cursor for each push target. */
   readonly push = new Map<string, Scan>();
   /** What is gathered into chunks, by consumer. Those used last stand last. */
   readonly chunks = new Map<string, ChunkScan>();
@@ -81,7 +72,6 @@ export class Cursors {
     for (const scan of this.all()) scan.reset(this.leases.head);
   }
 
-  /** Every cursor. */
   all(): Scan[] {
     return [...this.pull.all(), ...this.push.values(), ...this.chunks.values()];
   }
@@ -125,11 +115,7 @@ export class Cursors {
     return this.all().reduce((sum, { held }) => sum + held, 0);
   }
 
-  /**
-   * A key has room.
-   * @param starts for jobs that have not begun @param runs for those that have
-   * @returns may jobs start that could not start before?
-   */
+  /** A key has room. @param starts for new jobs @param runs for begun ones @returns may more jobs start than before? */
   opens(key: string, starts: number, runs: number): boolean {
     let isNew = this.isLost && (starts > 0 || runs > 0);
     if (isNew) this.isLost = false;
@@ -147,7 +133,6 @@ export class Cursors {
     for (const scan of this.all()) for (const lanes of scan.behind.values()) yield* lanes.keys();
   }
 
-  /** The cursor of a target. */
   ofTarget(target: string): Scan {
     let scan = this.push.get(target);
     if (!scan) {

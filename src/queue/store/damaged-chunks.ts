@@ -1,9 +1,6 @@
 /**
- * Chunks of the archive that cannot be read. Their jobs have completed, so they must never run again, though their
- * content is lost.
- *
- * Only the chunk says that they are over. Their numbers are read from what is left of its text. If that names fewer
- * jobs than the chunk had, all numbers that it spans count as over.
+ * Unreadable archive chunks. Their jobs have completed and must never run again; only the chunk says so. Their
+ * numbers are read from what is left, or all that it spans count as over.
  */
 import { rows } from '../../durable/sql';
 import { RANK_BIT, sequenceOf } from '../../job/ids';
@@ -20,7 +17,6 @@ export interface DamagedChunk {
   hi: number;
   /** How many jobs were in it. */
   jobs: number;
-  /** The sequence numbers that count as over. */
   sequences: readonly number[];
 }
 

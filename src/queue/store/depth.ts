@@ -1,7 +1,4 @@
-/**
- * The number of jobs that have not ended, and their size: counted when a bound first asks for it, then kept in memory,
- * so that an enqueue into a bounded queue reads nothing for it.
- */
+/** Number and size of open jobs: counted when a bound first asks, then kept, so bounded enqueues read nothing. */
 import { utf8Bytes } from '../../job/bytes';
 import { RANK_BIT } from '../../job/ids';
 import { STANDS_IN_LINE } from './columns';
@@ -79,14 +76,12 @@ export class Depth {
     return size;
   }
 
-  /** A job was written that has not ended. */
   added(job: Pick<JobRow, 'group' | 'body'>): void {
     this.groups.added(job);
     if (this.counted !== null) this.counted++;
     if (this.size !== null) this.size += bodyBytes(job);
   }
 
-  /** A job that had not ended did so, or was removed. */
   gone(job: Pick<JobRow, 'group' | 'body'>): void {
     this.groups.gone(job);
     if (this.counted !== null) this.counted--;
@@ -94,7 +89,6 @@ export class Depth {
   }
 }
 
-/** Size of a job's body. */
 export function bodyBytes({ body }: Pick<JobRow, 'body'>): number {
   return utf8Bytes(body);
 }

@@ -1,6 +1,6 @@
 /**
- * Blocks of the due index: jobs of one transaction and one priority that become available at one moment, under one
- * index entry. No job joins a written block. A job whose moment or priority changes moves out.
+ * Blocks of the due index: jobs of one transaction, priority and moment, under one index entry. Changed jobs move
+ * out.
  */
 import { LIMIT } from '../../durable/sql';
 import { RANK_BIT } from '../../job/ids';
@@ -24,7 +24,6 @@ export class DueBlocks extends BlockTable {
     this.sql.exec(insert, first, span, jobs, priority, due_at, heads, data).toArray();
   }
 
-  /** Priorities that have blocks. */
   priorities(): number[] {
     this.flush();
     return this.used ? prioritiesIn(this.sql, 'due_blocks') : [];
@@ -45,10 +44,7 @@ export class DueBlocks extends BlockTable {
     });
   }
 
-  /**
-   * Keys by number, as {@link pages} has them, of jobs that become available up to a moment, or after it.
-   * @param when absent: at any moment
-   */
+  /** Keys by number, as {@link pages}, of jobs due up to a moment, or after it. @param when absent: any moment */
   pagesOf(from: number, ascending: boolean, size: number, when?: { until: number } | { after: number }) {
     if (!when) return this.pages(from, ascending, size);
     const among = 'until' in when ? 'due_at <= ?' : 'due_at > ?';
@@ -59,10 +55,8 @@ export class DueBlocks extends BlockTable {
   }
 
   /**
-   * The jobs of a priority that are not over, in the order in which they become available. Do not write meanwhile.
-   * @param after where to continue, exclusive
-   * @param until epoch ms; later ones are left out
-   * @param bodies are they needed?
+   * The jobs of a priority in the order of availability. Do not write meanwhile. @param after exclusive
+   * @param until epoch ms; later ones are left out @param bodies are they needed?
    */
   *inTurn(priority: number, after: Position = START, until = END, bodies = true): Generator<JobRow> {
     this.flush();

@@ -1,12 +1,8 @@
-/**
- * Rows of cancelled and discarded jobs, in the order of their removal. The index separates those with a retention of
- * their own, so each kind is read from its own front.
- */
+/** Rows of cancelled and discarded jobs in the order of removal; those with their own retention separately. */
 
 import { type Fragment, LIMIT } from '../../durable/sql';
 import type { DeadLetterPlace } from '../../rpc/failures';
 
-/** The index finds this expression only as it is written in the schema. */
 const AS_QUEUE_SAYS = '(keep_until IS NULL) = 1';
 const AS_JOB_SAYS = '(keep_until IS NULL) = 0';
 
@@ -68,7 +64,6 @@ export interface EndedRange {
   before?: DeadLetterPlace;
 }
 
-/** Positions of the newest rows in `state`: equal moments by key, highest first. Reads no more than these. */
 export function newestEnded(sql: SqlStorage, state: number, range: EndedRange, limit: number): DeadLetterPlace[] {
   const { since, until, before } = range;
   const read = (bounds: string, from: number, to: number, most: number) =>

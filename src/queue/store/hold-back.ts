@@ -7,7 +7,6 @@ import type { LeaseTable } from './leases';
 export class HoldBack {
   /** What an earlier transaction of this turn has held back. */
   private held: BlockJob | undefined;
-  /** Writing statements before the running transaction. */
   private writesBefore = 0;
 
   /** @param isAwaited may a worker claim a new job as soon as it is committed? */
@@ -19,9 +18,8 @@ export class HoldBack {
   ) {}
 
   /**
-   * May the job that came alone wait for a claim right after this commit? Only if nothing else was written: if it
-   * cannot be written later, nothing may be left of it. A job that was claimed with others is written with their lease.
-   * @param hasArrived does the running transaction bring work?
+   * May a lone job wait for a claim right after this commit? Only if nothing else was written, so that a later
+   * failure leaves nothing of it. @param hasArrived does the running transaction bring work?
    */
   mayWait(hasArrived: boolean): boolean {
     const { alone } = this.blocks.line;
@@ -32,7 +30,6 @@ export class HoldBack {
     return mayWait;
   }
 
-  /** The running transaction is committed. */
   committed(): void {
     this.writesBefore = this.written.writes;
   }

@@ -11,7 +11,6 @@ import { idOf, stateOf } from './rows';
 
 /** What only the caller knows of a move. */
 export interface Note {
-  /** Why the job goes. */
   reason?: string;
   /** It comes from another queue, for a second life. */
   redriven?: true;
@@ -160,7 +159,6 @@ function failureData({ attempt, duration_ms, code, type, message }: JobErrorEntr
 const STARTED = changed('available', 'active');
 const COMPLETED = changed('active', 'completed');
 
-/** An attempt has begun. */
 export function tellStarted(q: Named & Observed, row: JobRow, { attempt, workerId, group }: Active, now: number): void {
   const data: LoggedData<'job.started'> = { job_type: row.type, attempt };
   setDefined(data, 'group', group);
@@ -168,7 +166,6 @@ export function tellStarted(q: Named & Observed, row: JobRow, { attempt, workerI
   q.observed.events.add('job.started', idOf(q.route, row), now, data, STARTED);
 }
 
-/** An attempt has succeeded. */
 export function tellCompleted(
   q: Named & Observed,
   row: JobRow,

@@ -1,6 +1,6 @@
 /**
- * What is stored of a queue: its jobs, and their other rows. Each table keeps in memory what saves reads. {@link
- * JobStore.load} rebuilds all of that, and none of it grows with the backlog.
+ * What is stored of a queue. Tables keep in memory what saves reads, none of it growing with the backlog; {@link
+ * JobStore.load} rebuilds it.
  */
 import type { Inbox } from '../../durable/inbox';
 import { Outbox } from '../../durable/outbox';
@@ -55,7 +55,6 @@ export class JobStore {
   readonly limiters: Limiters;
   /** Which groups may start another job. */
   readonly gates: GroupGates;
-  /** Jobs of each group that have not ended. */
   readonly groupCounts: GroupCounts;
   readonly depth: Depth;
   readonly tally: Tally;
@@ -66,14 +65,11 @@ export class JobStore {
   readonly allowances: Allowances;
   /** Rows that are about to be asked for, see `row-lookup.ts`. */
   readonly readAhead = new Map<number, JobRow>();
-  /** Messages for other objects. */
   readonly outbox: Outbox;
-  /** Messages from other objects. */
   readonly inbox: Inbox;
   readonly progress: ProgressTable;
   readonly checkpoints: CheckpointTable;
   readonly crons: CronTable;
-  /** How full the object is. */
   readonly storage: StorageGauge;
   readonly cursors: Cursors;
   readonly counts: JobCounts;
@@ -82,7 +78,6 @@ export class JobStore {
   nextSequence = 1;
   /** There are more dead letters than the bound allows; they are removed in turns. */
   evicting = false;
-  /** Jobs written, leased and ended since this object started. */
   changes = 0;
   private readonly holdBack: HoldBack;
 
@@ -155,26 +150,18 @@ export class JobStore {
     return Math.max(sequenceOf(key(2 * MAX_SEQUENCE) ?? 0), sequenceOf(key(MAX_SEQUENCE) ?? 0), this.blocks.highest());
   }
 
-  /**
-   * Writes completed jobs, those that wait again, and the keys that limit. {@link flushBlocks} writes the rest once
-   * nothing else is written.
-   * @param retention of completed jobs, ms
-   */
+  /** Writes completed and waiting jobs and limit keys; {@link flushBlocks} writes the rest. @param retention ms */
   flush(retention: number): void {
     this.archive.flush((endedAt) => removalMoment(endedAt, retention));
     this.blocks.retries.flush();
     this.limiters.flush();
   }
 
-  /**
-   * Writes what joins blocks. @param hasArrived the transaction brings work: a job that came alone may wait for its
-   * claim
-   */
+  /** Writes what joins blocks. @param hasArrived work has come: a lone job may wait for its claim */
   flushBlocks(hasArrived: boolean): void {
     this.blocks.flush(this.holdBack.mayWait(hasArrived));
   }
 
-  /** The running transaction is committed. */
   committed(): void {
     this.holdBack.committed();
   }

@@ -10,7 +10,6 @@ import type { Scan } from './scan';
 /** Rows that one count looks at, at most. */
 export const MAX_COUNTED = 1_000;
 
-/** How many jobs come before another one. */
 export interface Ahead {
   count: number;
   /** There may be more: the count reached its bound. */
@@ -20,10 +19,8 @@ export interface Ahead {
 type OtherRow = Pick<JobRow, 'key' | 'type' | 'enqueued_at' | 'due_at' | 'attempt' | 'limit_key'>;
 
 /**
- * Counts the jobs that a consumer is given before this one. Reads no bodies, and no more than {@link MAX_COUNTED} rows.
- * @param scan how far the consumer has read
- * @param row is in the line or due
- * @param isRival is this job for the same consumer, and not running?
+ * Counts the jobs that a consumer is given before this one. Reads no bodies, at most {@link MAX_COUNTED} rows.
+ * @param scan the consumer's cursor @param row in the line or due @param isRival same consumer, not running?
  */
 export function countAhead(
   ranks: Ranks,

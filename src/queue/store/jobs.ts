@@ -1,10 +1,7 @@
 /**
- * The sole writer of jobs: `insert`, `insertRun`, `move` and `remove`. `attempts.ts` does the same for many jobs that
- * begin or complete an attempt together.
- *
- * The caller names the move of `job/states` that a job makes, and what is different afterwards. A move that the table
- * does not list is refused. All consequences of the difference are derived here, once: rank and index, length of the
- * line, depth, limits entered and left, unique keys, the wake, the event, the message to a workflow.
+ * The sole writer of jobs: `insert`, `insertRun`, `move`, `remove`; `attempts.ts` for many jobs at once. Callers name
+ * the move of `job/states`; illegal ones are refused. All consequences are derived here: rank, index, line, depth,
+ * limits, unique keys, wake, event, workflow.
  */
 import { writeMeta } from '../../durable/sql';
 import { defined } from '../../job/envelope/fields';
@@ -31,7 +28,6 @@ import { stateOf } from './rows';
 import { fingerprintIn, forgetRow, remember } from './unique-keys';
 import { noteFailure } from './workflow-endings';
 
-/** A job that has no row yet. */
 export type NewRow = Pick<
   JobRow,
   | 'alias'
@@ -46,7 +42,6 @@ export type NewRow = Pick<
   | 'history'
 >;
 
-/** The state of a new job. */
 export interface Arrival {
   /** It becomes available at this time, epoch ms. */
   at: number;
@@ -106,7 +101,6 @@ const KEEP_DEPTH: ReadonlySet<Move> = new Set<Move>(['lock', 'unlock', 'setAside
 /** Moves that end an attempt without using it up. */
 const UNUSED: ReadonlySet<Move> = new Set<Move>(['undoClaim', 'snooze']);
 
-/** The position of a row in the table of moves. */
 export function positionOf(
   row: Pick<JobRow, 'state' | 'due_at' | 'attempt'>,
   isActive: boolean,
@@ -123,9 +117,8 @@ export function check(move: Move, from: Position, to: Position): void {
 const isOpen = (row: Pick<JobRow, 'ended_at'>): boolean => row.ended_at === null;
 
 /**
- * Writes a new job under the next sequence number. An immediate job of default priority joins a block of the line,
- * unless it expires. So do other jobs that arrive together. Any other has two rows. One row more for an id chosen by
- * its producer.
+ * Writes a new job under the next number. Immediate default-priority jobs without expiry, and jobs that arrive
+ * together, join blocks; others take two rows. A chosen id takes one more.
  */
 export function insert(
   q: Named & Stored & Observed & Woken,
@@ -209,8 +202,7 @@ export function insertRun(
 }
 
 /**
- * Moves a job. One row written, one more where the move puts it into an index. A job of a block moves out of it.
- * @returns the row as it is now
+ * Moves a job. One row, one more where it enters an index; a job of a block moves out. @returns the row now
  * @throws {IllegalMove} when the table does not list the move; then nothing has changed
  */
 export function move(q: QueueParts, row: JobRow, kind: Move, change: Change, now: number, note?: Note): JobRow {
@@ -277,9 +269,8 @@ function afterAttempt(
 }
 
 /**
- * Writes the columns that have changed, or the whole row of a job that moves out of its block.
- * @param ends the job's own retention, if it ends by this and has one
- * @param rider what rides in the row
+ * Writes changed columns, or the whole row of a job that moves out of its block.
+ * @param ends the job's own retention, if it ends by this and has one @param rider text carried by the row
  */
 function write(
   q: Stored,
@@ -308,10 +299,7 @@ function write(
   q.store.sql.exec(`UPDATE jobs SET ${sets.join(', ')} WHERE key = ?`, ...values, before.key).toArray();
 }
 
-/**
- * After its attempt a job waits together with others of the transaction, unless it is special. It gives up a row of its
- * own for that: one row written.
- */
+/** After an attempt a job waits with others of the transaction, unless special; its own row is deleted: one row. */
 function waitsWithOthers({ store: { sql, blocks } }: Stored, before: JobRow, after: JobRow): boolean {
   if (!blocks.retries.takes(after)) return false;
   if (!blocks.holds(before.key)) sql.exec('DELETE FROM jobs WHERE key = ?', before.key).toArray();
@@ -330,9 +318,7 @@ function rememberFingerprint(q: Stored, row: Pick<JobRow, 'key' | 'body'>): void
 const EVICTED_FOR_ONE = 2;
 
 /**
- * Removes dead letters beyond the bound, the oldest first, at most `limit`. A dead letter on its way to another queue
- * stays until it has arrived.
- * @returns whether there are more to remove
+ * Removes the oldest dead letters beyond the bound, at most `limit`; moving ones stay. @returns whether more are left
  */
 export function evictDeadLetters(q: Named & Stored & Configured & Observed, limit: number, now: number): boolean {
   const surplus = q.store.counts.countDead() - q.config.maxDeadLetters;
@@ -360,8 +346,8 @@ export function setEvicting(q: Stored & Woken, evicting: boolean): void {
 }
 
 /**
- * Deletes a job for good, with its other rows. A dead letter on its way to another queue stays until it has arrived.
- * One row written, also for jobs of one block together, and one for each other row.
+ * Deletes a job with its other rows: one row, also for jobs of one block together, plus one per other row. Moving
+ * dead letters stay.
  */
 export function remove(
   q: Named & Stored & Observed,

@@ -1,7 +1,6 @@
 /**
- * Numbers of archive chunks whose jobs have a retention of their own. All jobs of such a chunk are removed at the same
- * moment, and its number encodes that moment. So it needs no column or index entry of its own, and pruning finds the
- * first due chunk at the front.
+ * Numbers of archive chunks with their own retention encode their jobs' common removal moment, so no column or index
+ * is needed, and pruning finds the first at the front:
  *
  *     chunk = (moment − 2^44) × 512 + slot         negative, and in the order of the moments
  *

@@ -1,10 +1,8 @@
-/** The text of a lease row. */
 import { type Active, NEVER } from './active';
 import type { SingleRow } from './singles';
 
 /** The content of a lease row. */
 export interface LeaseRow {
-  /** Holder. */
   w?: string;
   /** Target, when pushed. */
   t?: string;
@@ -26,7 +24,6 @@ export interface LeaseRow {
   p?: number[];
 }
 
-/** The job that lives in this row, if the caller knows it. */
 export function leasedBy({ e: [entry] }: LeaseRow): SingleRow['leased'] {
   return entry && { key: entry[0], type: entry[7] };
 }
@@ -56,8 +53,7 @@ interface Restored {
 }
 
 /**
- * A running attempt as its lease row has it. A push continues if this object still awaits its answer. Otherwise nothing
- * awaits the answer, and the end of the lease ends the attempt.
+ * A running attempt from its lease row. Without an awaited answer, the end of the lease ends it.
  * @param pushed the push of this job that is under way
  */
 export function restored(
@@ -83,10 +79,7 @@ export function restored(
   };
 }
 
-/**
- * The text of a lease row for these attempts, which began together.
- * @param rider JSON that rides in it
- */
+/** The text of a lease row for attempts that began together. @param rider JSON carried along */
 export function leaseText(
   entries: readonly Active[],
   { head, nextSequence }: { head: number; nextSequence: number },

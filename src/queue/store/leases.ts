@@ -1,15 +1,10 @@
 /**
- * Leases: which runner has which jobs, and until when.
+ * Leases: which runner has which jobs, until when. A claim writes one row for its batch, and nothing at the end:
+ * where the job is shows that the entry is over. Later claims reuse rows that are over; a lone job lives in its lease
+ * row.
  *
- * A claim writes one row for its whole batch. Nothing is written when an attempt ends. Where the job is then shows that
- * the entry is over: its own row ended or has a higher `claims`, the archive has it, or it is gone. A later claim
- * reuses a row whose entries are all over. So a lease costs one written row for each claim and none for its end. A job
- * that came alone lives in its lease row.
- *
- * The same rows carry, for nothing, what must survive an eviction: how far the line of immediate jobs was taken
- * (`head`) and the next sequence number, so that no number is given twice.
- *
- * Memory holds only what runs right now, never the backlog.
+ * The rows also carry how far the line is taken (`head`) and the next sequence number. Memory holds only running
+ * attempts.
  */
 import { bytesOf, grouped } from '../../job/size';
 import { type Active, NEVER } from './active';
@@ -51,9 +46,7 @@ export class LeaseTable {
   /** Sequence numbers below this are on record outside the jobs themselves. */
   recordedSequence = 1;
 
-  /** Running attempts of each key that limits any. */
   readonly runningByKey = new Map<string, number>();
-  /** Running attempts of each group. */
   readonly runningByGroup = new Map<string, number>();
 
   private readonly live = new Map<number, Set<number>>();
@@ -221,8 +214,8 @@ export class LeaseTable {
   }
 
   /**
-   * Does an earlier job of its chunk wait again, in a strict group? Ended ones that do not are forgotten.
-   * @param waits does the job of this attempt, which ended, wait?
+   * Does an earlier job of its chunk wait again, in a strict group? Others are forgotten. @param waits for an ended
+   * attempt
    */
   isBehind(active: Active, waits: (mate: Active) => boolean): boolean {
     const chunk = this.chunkOf(active);
@@ -322,10 +315,7 @@ export class LeaseTable {
     for (const id of touched) this.write(id);
   }
 
-  /**
-   * Running attempts whose lease or execution limit has ended, at most `limit`, earliest first. Makes `earliest` exact
-   * if these are all.
-   */
+  /** Running attempts whose lease or execution limit ended, earliest first, at most `limit`; updates `earliest`. */
   overdue(now: number, limit: number): Active[] {
     if (now < this.earliest) return [];
     const due: Active[] = [];
@@ -366,7 +356,6 @@ export class LeaseTable {
   private write(id: number): void {
     const live = [...(this.live.get(id) ?? [])].map((key) => this.active.get(key) as Active);
     if (live.length === 0) return;
-    // What ended of a chunk in order still decides about the others.
     const ordered = [...(this.ordered.get(id)?.values() ?? [])].flat();
     const entries = [...live.filter(({ place }) => place === undefined), ...ordered];
     const position = { head: this.head, nextSequence: this.recordedSequence };

@@ -1,7 +1,6 @@
 /**
- * Jobs that are locked until an operation over several queues is decided. The row of such a job is `held`, out of every
- * rank and index, so no operation touches it. Its former place is kept with the share of its batch and here in memory,
- * so that readers see the job as it was.
+ * Jobs locked until an operation over several queues is decided: `held`, out of every rank and index. Their former
+ * place is with the batch's share and here, for readers.
  */
 import { type JobRow, STATE } from './job-row';
 
@@ -41,7 +40,6 @@ export class LockTable {
     return this.places.has(key);
   }
 
-  /** The former places of locked jobs. */
   all(): Iterable<LockedPlace> {
     return this.places.values();
   }

@@ -1,6 +1,6 @@
 /**
- * The memory of an opened queue, and how a transaction works on it. What the transaction gathered can be marked and
- * undone. It is written at the end, and becomes visible once it is committed.
+ * The memory of an opened queue: a transaction's gathered changes can be marked and undone, and are written at its
+ * end.
  */
 import { gatherNotices } from '../../across/feed/notices';
 import type { Memory, Undo } from '../../durable/group-commit';
@@ -70,7 +70,6 @@ export class QueueMemory<H extends Handlers = Handlers> implements Memory, Queue
     return this.store.written;
   }
 
-  /** Rebuilds everything from storage: at construction, and after a transaction that was rolled back. */
   load(meta: ReadonlyMap<string, unknown> = readMeta(this.store.sql)): void {
     this.config.load(meta);
     this.store.load(meta);

@@ -41,7 +41,6 @@ const MAX_BYTES = 512 * 1024;
 /** Types of an hour that keep their names when not all of them fit: fewer at each pass over the hours. */
 const NAMED = [16, 4, 0] as const;
 
-/** A point as it is stored: where its time is, its type, and the pairs of its meter. */
 type Stored = [period: number, type: string, ...pairs: number[]];
 
 interface Text {
@@ -62,7 +61,6 @@ export interface PutAway {
   since?: number;
 }
 
-/** What was counted. */
 export type Counts = Pick<PutAway, 'totals' | 'points' | 'since'>;
 
 const pointText = (point: Point, periodMs: number): string => {
@@ -137,10 +135,7 @@ export function newestText(sql: SqlStorage, version: number): Text | undefined {
   return newest;
 }
 
-/**
- * Jobs that were enqueued after the last text: the number of each type, and the rows that they took.
- * @param from the number of the first one; those of `inBlocks` come after it
- */
+/** Jobs enqueued after the last text, by type, with their rows. @param from the first number; `inBlocks` follow */
 export function* enqueuedSince(
   sql: SqlStorage,
   from: number,
@@ -179,7 +174,6 @@ export function putAwayAt(sql: SqlStorage): Pick<PutAway, 'version' | 'sequence'
   return rows<Row>(sql, `SELECT version, sequence FROM meters WHERE id = ${ROW.putAway}`)[0];
 }
 
-/** All that was put away. */
 export function readPutAway(sql: SqlStorage): Counts {
   const row = rows<{ data: string }>(sql, `SELECT data FROM meters WHERE id = ${ROW.putAway}`)[0];
   const { totals, hours, minutes, since } = row ? parsed(row.data) : {};
@@ -271,8 +265,8 @@ function fitted(periods: readonly Period[]): Period[] {
 }
 
 /**
- * Puts away what was counted: totals, the minutes of a day, the hours of a month. If that is too large, older minutes
- * become hours sooner, and the less busy types of older hours are counted together. One row written.
+ * Puts counts away: totals, a day of minutes, a month of hours. If too large, older minutes become hours sooner, and
+ * less busy types of older hours merge. One row written.
  */
 export function writePutAway(
   sql: SqlStorage,

@@ -1,15 +1,12 @@
 /**
- * What has happened to the jobs of a queue, counted by type and minute where the store makes the change. It survives
- * every eviction and usually costs no row of its own:
+ * Counts of a queue by type and minute, made where the store changes. They survive evictions, usually without rows:
  *
- *     put away (row 1 of `meters`)  +  since then: a short text that rides in rows written anyway
+ *     put away (row 1 of `meters`)  +  since then: a short text in rows written anyway
  *                                         (lease of a claim · chunk of completed jobs · job that an attempt writes)
  *                                   +  jobs with later numbers, which are stored themselves
  *
- * The text holds everything since row 1 was written, so the newest text is enough, and the row of an older one may go.
- * A transaction that counted something and wrote none of these rows gives the text a row of its own (row 0). A text
- * longer than {@link MAX_TEXT} is put away: one row. Enqueued jobs need no text, but after {@link MAX_UNCOUNTED} of
- * them there is one, so that a waking object looks at no more.
+ * The newest text holds everything since row 1. A transaction that wrote no such row puts it into row 0; longer than
+ * {@link MAX_TEXT}, it is put away. After {@link MAX_UNCOUNTED} enqueued jobs there is a text, which bounds waking.
  */
 import { sequenceOf } from '../../job/ids';
 import { COUNTED, FAILS } from '../../job/metrics/counted-moves';
@@ -50,7 +47,6 @@ const MAX_UNCOUNTED = 1_000;
 
 const ROWS = placeOf('rows');
 
-/** What is counted in, and what is written there. */
 interface Counting {
   readonly sql: SqlStorage;
   readonly written: CountingSql;
@@ -104,7 +100,6 @@ export class Meters {
     private readonly now: () => number = Date.now,
   ) {}
 
-  /** Reads what is stored. Once, when the queue is opened: what is rolled back later is undone here. */
   open(): void {
     try {
       this.restore();
@@ -155,11 +150,7 @@ export class Meters {
     this.addTime(point, 'completed', now - startedAt);
   }
 
-  /**
-   * A job makes a move.
-   * @param active the attempt that the move ends
-   * @returns whether the row of the job would be found that carries a text
-   */
+  /** A job makes a move. @param active the attempt that it ends @returns is the row found that carries a text? */
   moved(move: Move, row: JobRow, after: JobRow, active: Active | undefined, now: number): boolean {
     if (this.carrier?.by === 'job' && this.carrier.key === row.key) this.version++;
     const counter = COUNTED[move];
@@ -200,8 +191,8 @@ export class Meters {
   }
 
   /**
-   * Writes a text that no row of the transaction has carried. A failure is retried with the next transaction, and the
-   * counts are dropped once they are too large: counting must not fail the work that it counts.
+   * Writes a text that no row has carried. Failures are retried, and too large counts dropped: counting must not fail
+   * work.
    */
   flush(): void {
     try {
@@ -242,7 +233,6 @@ export class Meters {
     this.publish();
   }
 
-  /** The transaction is committed. */
   publish(): void {
     this.countRows(0);
     const { watched } = this;
@@ -260,7 +250,6 @@ export class Meters {
     this.store.written.end();
   }
 
-  /** Notes where it stands. */
   mark(): MetersMark {
     const { version, said, saidSequence, textLength, carrier, hasRidden, advance, points, steps } = this;
     const texts = { version, said, saidSequence, textLength, carrier, hasRidden, advance };
@@ -288,16 +277,12 @@ export class Meters {
     return merged(readPutAway(this.store.sql), this.points);
   }
 
-  /**
-   * Everything counted since a moment (epoch ms), which never goes back. Reads what was put away only when it changed.
-   */
+  /** Everything counted since a moment (epoch ms). Reads what was put away only when it changed. */
   since(from: number): Point[] {
     this.putAwayLately ??= merged(readPutAway(this.store.sql), []).points;
     this.putAwayLately = this.putAwayLately.filter(({ at }) => at >= from);
     return [...this.putAwayLately, ...this.points.filter(({ at }) => at >= from)];
   }
-
-  // ---- inside ----------------------------------------------------------------------------------
 
   private pointOf(type: string, now: number): Counted {
     const minute = startOf(now, MINUTE_MS);
@@ -345,9 +330,8 @@ export class Meters {
   }
 
   /**
-   * Counts the rows written since the last call for the transaction's types, in proportion to what happened to each;
-   * without a type, for the queue itself.
-   * @param ahead rows that are about to be written
+   * Distributes rows written since the last call over the transaction's types, else to the queue. @param ahead of
+   * writing
    */
   private countRows(ahead: number): void {
     const written = this.store.written.take() + ahead - this.advance;

@@ -1,17 +1,13 @@
-/** Dead letters on their way to another queue: an outbox message for each, from the decision until the job is gone. */
 import type { Outbox } from '../../durable/outbox';
 import type { Override } from '../../rpc/operations';
 
 /** The kind of these outbox messages. Their address is the key of the job, their data a {@link Move}. */
 export const MOVE = 'move';
 
-/** What was decided about a dead letter. */
 export interface Move {
-  /** Of the job's row. */
   key: number;
   /** Names the decision for the target. */
   name: string;
-  /** The queue it goes to. */
   target: string;
   /** What changes about it. */
   override: Override;

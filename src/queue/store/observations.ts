@@ -20,7 +20,6 @@ export class Observations {
     this.meters = new Meters(store);
   }
 
-  /** The transaction is committed. */
   publish(): void {
     const { active } = this.store.leases;
     this.logs.committed((key, claim) => active.get(key)?.claim === claim);

@@ -1,12 +1,8 @@
-/** How long a job stays after its end: its own retention, else that of its queue. */
 import { type End, ownRetentionMs, removalMoment } from '../../job/retention';
 import { type JobRow, STATE } from './job-row';
 import { readableBody } from './row-texts';
 
-/**
- * When a job that ends now is removed by its own retention, epoch ms; `now` for one that is not kept. Undefined: by the
- * queue's retention.
- */
+/** When a job ending now is removed by its own retention, epoch ms; `now`: not kept; undefined: by the queue's. */
 export function keptUntil(row: Pick<JobRow, 'body'>, end: End, now: number): number | undefined {
   // Most jobs have none, and parsing is not free.
   if (!row.body.includes('"retention":')) return undefined;

@@ -1,4 +1,3 @@
-/** Jobs that get rows of their own. */
 import type { JobRow } from './job-row';
 
 const INSERT = `INSERT INTO jobs
@@ -7,9 +6,8 @@ const INSERT = `INSERT INTO jobs
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 
 /**
- * Writes a job that has no row of its own.
- * @param keepUntil when its own retention removes it, if it has one and has ended, epoch ms
- * @param rider what rides in the row
+ * Writes a job without a row. @param keepUntil end of its own retention, epoch ms @param rider text carried by the
+ * row
  */
 export function writeRow(
   sql: SqlStorage,

@@ -1,9 +1,6 @@
 /**
- * The rows of `progress`: the last report of each job that has not completed. One row written for each report, none for
- * jobs that report nothing.
- *
- * A report also moves the end of the lease. That does not write the lease row. The progress row carries the new end,
- * and {@link ProgressTable.extendLeases} combines both when memory is rebuilt.
+ * The rows of `progress`: the last report of each job, one row per report. It carries the lease's new end, combined
+ * by {@link ProgressTable.extendLeases} when memory is rebuilt.
  */
 import { shown } from '../../job/envelope/nesting';
 import type { Active } from './active';
@@ -26,7 +23,6 @@ export class ProgressTable {
 
   constructor(private readonly sql: SqlStorage) {}
 
-  /** Looks whether anything is stored. */
   load(): void {
     this.used = this.sql.exec('SELECT 1 FROM progress LIMIT 1').toArray().length > 0;
   }
@@ -77,7 +73,6 @@ export class ProgressTable {
   }
 }
 
-/** An unreadable row counts as none: a damaged report must not stop its job. */
 function readable(data: string): ReportedProgress | undefined {
   try {
     const value = JSON.parse(data) as ReportedProgress | null;

@@ -23,7 +23,7 @@ export interface RankPlace {
   moveCursor(position: Position): void;
   /** What has waited for its key; undefined: nothing has. */
   behind(): KeyLanes | undefined;
-  /** The same, to add something. */
+  /** {@link behind}, created if absent. */
   makeBehind(): KeyLanes;
   /** It is read from an earlier position on. */
   wentBack(): void;

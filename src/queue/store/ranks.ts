@@ -1,13 +1,9 @@
 /**
- * The order in which jobs are taken: priority, then the moment of becoming available, then the sequence number.
+ * The order of jobs: priority, moment of availability, sequence number. Immediate default-priority jobs are in *the
+ * line*, in key order without index entries; all others in the *due index*, one seek per priority. Both merge blocks
+ * and rows, and each other at the default priority.
  *
- * Two places hold waiting jobs. Immediate jobs of default priority are in *the line*: they are taken in key order and
- * have no index entry. All others are in the *due index*, read by one seek per priority. Both merge jobs in blocks with
- * jobs that have rows of their own; the due index has two kinds of blocks. At the default priority, line and due index
- * are merged by the moment at which each job became available.
- *
- * A {@link Scan} remembers how far each rank holds nothing more for its consumer. So a claim reads little more than it
- * takes, however many jobs wait, run, or are scheduled. It is memory only: losing it costs reads, never correctness.
+ * A {@link Scan} remembers what holds nothing more for its consumer, in memory only: losing it costs reads.
  */
 import { LIMIT } from '../../durable/sql';
 import { RANK_BIT, sequenceOf } from '../../job/ids';
@@ -118,7 +114,7 @@ function readDue(ranks: Ranks, reading: Reading, after: Position, limit: number)
   return merged(pages, limit, (a, b) => compare(positionOf(a), positionOf(b)));
 }
 
-/** The same at one priority. @param bodies are those of blocks needed? */
+/** {@link readDue} at one priority. @param bodies are those of blocks needed? */
 function pagesOfDue(
   { sql, blocks }: Ranks,
   { priority, now, bodies }: Reading,
@@ -238,11 +234,9 @@ class ReadyJobs implements Stream {
 }
 
 /**
- * The next jobs for a consumer, in order: those of the highest priority first. Where the queue says so, groups take
- * turns among the jobs of one priority.
- * @param look looks at each row in turn; called once for each
- * @param limit how many to take at most
- * @param starting jobs by group that another selection has taken, where they get their leases together
+ * The next jobs for a consumer, highest priority first; groups may take turns inside one.
+ * @param look called once for each row in turn @param limit jobs to take at most
+ * @param starting jobs by group taken by another selection that shares their leases
  */
 export function selectReady(
   ranks: Ranks & {
@@ -291,7 +285,6 @@ export function selectReady(
   return selection.taken;
 }
 
-/** The line's priority, when nothing waits elsewhere. */
 const DEFAULT_ONLY: readonly number[] = [0];
 
 /** The highest priority first; that of the line is always among them. */

@@ -1,8 +1,4 @@
-/**
- * Writes jobs as they were stored in another place, or at another time. They take as many rows as jobs that come in
- * batches: those that waited in the line, or together, are put into blocks; those that waited for another moment into
- * retry blocks; completed ones into chunks of the archive.
- */
+/** Writes jobs stored elsewhere or earlier, in as few rows as batches: blocks, retry blocks, archive chunks. */
 import type { StoredJob } from '../../job/export/stored-job';
 import { groupOf } from '../../job/group';
 import { decodeId, FIRST_CHOSEN, RANK_BIT, routeOf, sequenceOf } from '../../job/ids';
@@ -41,9 +37,8 @@ export class Restoration {
   ) {}
 
   /**
-   * Writes a job that is not here. A number that this queue has not given out yet is taken from its id; else the id
-   * becomes one that was chosen: one row more.
-   * @param together the job before it, or the one after it, becomes available at the same moment and priority
+   * Writes a job that is not here, under its id's number if that is unused, else with a chosen id: one row more.
+   * @param together a neighbour becomes available at the same moment and priority
    */
   add(job: StoredJob, together: boolean): void {
     const { q, now } = this;

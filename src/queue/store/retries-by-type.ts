@@ -2,7 +2,6 @@
 import type { AnnouncedType, LowerLayers, RetryInput } from '../../job/record';
 import type { RetryPolicy } from '../../job/retry/policy';
 
-/** The job's own retry options. */
 export interface OwnRetry {
   retry?: RetryInput;
   max_attempts?: number;
@@ -37,10 +36,7 @@ class RetryOfType {
 export class RetriesByType {
   private readonly known = new Map<string, RetryOfType>();
 
-  /**
-   * @param announced what the handler has announced about the type
-   * @param queue the queue's default
-   */
+  /** @param announced by the handler about the type @param queue the queue's default */
   of(type: string, announced: AnnouncedType | undefined, queue: RetryInput | undefined): RetryOfType {
     const known = this.known.get(type);
     if (known && known.announced === announced && known.queue === queue) return known;

@@ -1,8 +1,6 @@
 /**
- * Jobs that wait again, by the block: those that one transaction makes wait for another attempt share a row, each with
- * its own due moment. The first of them, which may be the only one, has a row of its own.
- *
- * As in other blocks, nothing is written here when the jobs leave. Other writes tell whether one has left:
+ * Retrying jobs by the block: those of one transaction share a row, each with its due moment; the first has its own
+ * row. Nothing is written here when jobs leave; other writes show it:
  *
  * | a job of the block | sign |
  * |---|---|
@@ -13,9 +11,8 @@
  * | runs | a lease |
  * | waits | none of these |
  *
- * Jobs of many blocks become due in between each other, and no index tells which block has a job. So memory has the
- * heads of all blocks: an object that wakes reads one row for each. That is bounded; beyond it jobs have rows of their
- * own. Bodies and histories are read when they are needed.
+ * Due moments of blocks interleave, so memory has all heads, read on waking, within bounds; beyond them jobs have
+ * rows. Bodies and histories are read on demand.
  */
 import { sequenceOf } from '../../job/ids';
 import { first } from '../../job/size';
@@ -49,7 +46,6 @@ export class RetryBlocks {
   private readonly blocks = new Map<number, RetryBlock>();
   /** Jobs in all blocks, and in the running transaction. */
   private total = 0;
-  /** Those of the running transaction that are not written yet. */
   private waiting: JobRow[] = [];
   /** Keys of jobs of which nothing else is kept; not written yet. */
   private marks: number[] = [];
@@ -63,10 +59,7 @@ export class RetryBlocks {
   /** Memory is as it was at the mark that was gone back to. */
   private isUntouched = false;
 
-  /**
-   * @param archive knows what completes in the running transaction
-   * @param around what it needs of the store
-   */
+  /** @param archive knows what completes in the running transaction @param around what it needs of the store */
   constructor(
     private readonly sql: SqlStorage,
     private readonly archive: Pick<ArchiveBuffer, 'keys'>,
@@ -152,7 +145,6 @@ export class RetryBlocks {
 
   // ---- where a job is ---------------------------------------------------------------------------
 
-  /** How many jobs are here and not over. */
   get count(): number {
     return this.index.size;
   }
@@ -173,7 +165,7 @@ export class RetryBlocks {
     return entry && this.rowOf(entry, true);
   }
 
-  /** The same without its body and its history. */
+  /** {@link row} without its body and its history. */
   head(key: number): JobRow | undefined {
     const entry = this.index.live(key);
     return entry && this.rowOf(entry, false);
@@ -195,7 +187,6 @@ export class RetryBlocks {
     }
   }
 
-  /** Priorities of jobs that are not over. */
   priorities(): Iterable<number> {
     return this.index.priorities();
   }
@@ -207,9 +198,7 @@ export class RetryBlocks {
     for (const entry of this.index.after(sequence)) yield this.rowOf(entry, bodies);
   }
 
-  /**
-   * Keys of the jobs in the order of their sequence numbers, in pages: those below `from`, or above it if ascending.
-   */
+  /** Keys in sequence order, in pages: below `from`, or above it if ascending. */
   *pages(from: number, ascending: boolean, size: number): Generator<number[]> {
     for (let position = from; ; ) {
       const entries = ascending ? this.index.after(position) : this.index.before(position);
@@ -222,9 +211,7 @@ export class RetryBlocks {
   }
 
   /**
-   * The jobs of a priority in the order in which they become available.
-   * @param after where to continue, exclusive
-   * @param until epoch ms; later ones are left out
+   * The jobs of a priority in the order of availability. @param after exclusive @param until epoch ms
    * @param bodies are bodies and histories needed?
    */
   *inTurn(priority: number, after?: Position, until?: number, bodies = true): Generator<JobRow> {
@@ -253,12 +240,7 @@ export class RetryBlocks {
     return next;
   }
 
-  // ---- what becomes of it -----------------------------------------------------------------------
-
-  /**
-   * Does this job wait here? It waits in the due index, where nothing else must find it. The first one of a transaction
-   * does not: for what happens alone, a row is cheaper, and is written at once.
-   */
+  /** Does this job wait here, in the due index? Not the first one of a transaction: a lone row is cheaper. */
   takes({ due_at, limit_key, holds_group, expires_at, body, history }: JobRow): boolean {
     if (due_at === null || limit_key !== null || holds_group !== null || expires_at !== null) return false;
     if (this.total >= MAX_JOBS || this.blocks.size >= MAX_BLOCKS) return false;
@@ -288,9 +270,8 @@ export class RetryBlocks {
   }
 
   /**
-   * A job has completed and is kept, wherever it was. An object that wakes looks into the archive only for jobs that
-   * were due when they completed. The others, which ran earlier than a block says, are marked.
-   * @param now epoch ms
+   * A job has completed, wherever it was. Waking looks into the archive only for jobs that were due by then; those
+   * that ran earlier than a block says are marked. @param now epoch ms
    */
   completed(key: number, now: number): void {
     for (const { at, isGone } of this.index.of(key)) {

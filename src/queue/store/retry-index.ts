@@ -7,7 +7,6 @@ import { SortedList } from './sorted-list';
 /** A retry block. */
 export interface RetryBlock {
   readonly id: number;
-  /** All that were ever in it. */
   readonly entries: readonly RetryEntry[];
   /** Jobs in it that are not over. */
   left: number;
@@ -20,7 +19,6 @@ export interface RetryEntry extends Position {
   readonly claims: number;
   /** Undefined: the transaction that has brought it is not over. */
   block: RetryBlock | undefined;
-  /** Its place in the block. */
   place: number;
   /** Until its block is written. */
   row: JobRow | undefined;
@@ -43,7 +41,6 @@ export interface RetriesAround {
   forget(key: number): void;
 }
 
-/** What a transaction has gathered. */
 export interface RetriesMark {
   waiting: JobRow[];
   marks: number[];
@@ -70,7 +67,6 @@ export class RetryIndex {
   /** Live ones of each priority, in the order in which they become available. */
   private readonly turns = new Map<number, SortedList<RetryEntry, Position>>();
   private numbers = new SortedList<RetryEntry, Numbered>(byNumber);
-  /** Live ones. */
   size = 0;
 
   clear(): void {
@@ -86,12 +82,10 @@ export class RetryIndex {
     return entry?.isLive ? entry : undefined;
   }
 
-  /** All entries of a job. */
   *of(key: number): Generator<RetryEntry> {
     for (let entry = this.latest.get(key); entry; entry = entry.older) yield entry;
   }
 
-  /** Priorities of live jobs. */
   *priorities(): Generator<number> {
     for (const [priority, turn] of this.turns) if (!turn.isEmpty) yield priority;
   }

@@ -1,11 +1,10 @@
 /**
- * The text of a retry block. `heads` is a JSON array with an entry for each job, and tells all of it but the texts:
+ * The text of a retry block. `heads` is a JSON array with an entry for each job:
  *
  *     [[5,"email.send",0,1700000001000,1,1,1700000000000,1700000000000,null,65,24,130]]
  *
- * That is: key, type, priority, due moment, attempt, claims, when the job was made and enqueued, its id if that was
- * chosen; then where its body begins in `data`, and the lengths of body and history. The entries of `data` begin alike
- * and end with the two texts, so a block with damaged heads still tells whose they were.
+ * Key, type, priority, due, attempt, claims, made, enqueued, chosen id; where its body begins in `data`, lengths of
+ * body and history. Entries of `data` begin alike and end with the texts, in case heads are damaged.
  */
 import { grouped } from '../../job/size';
 import { type JobRow, STATE } from './job-row';
@@ -30,7 +29,6 @@ export type Head = [
   history: number,
 ];
 
-/** What the text of a block says. */
 export type RetryText = { heads: string; data: string };
 
 /** Characters of texts that are kept in memory. */
@@ -77,15 +75,14 @@ function isHead(head: unknown): head is Head {
   );
 }
 
-/** The type of a job of which only the key is known. */
 const UNREADABLE = 'unreadable';
 
 /** The beginning of a head. */
 const BEGINNING = /\[(\d{1,16}),"/g;
 
 /**
- * What is known of the jobs of a block whose heads cannot be read: what its data says, else the keys that are left.
- * They have no body, so each becomes a dead letter when its turn comes.
+ * Jobs of a block with unreadable heads, from its data, else the keys left; without a body each becomes a dead
+ * letter.
  */
 function salvaged({ heads, data }: RetryText): Head[] {
   const entries = entriesOf(data);
@@ -137,7 +134,6 @@ interface Texts {
 
 /** The texts of blocks that were read last, bounded in characters. */
 export class RetryTexts {
-  /** Those that were read last stand last. */
   private readonly kept = new Map<number, Texts>();
   private chars = 0;
 
@@ -156,7 +152,6 @@ export class RetryTexts {
     return this.of(block).heads;
   }
 
-  /** The texts of a block. */
   of(block: number): Texts {
     const known = this.kept.get(block);
     if (known) {
@@ -176,7 +171,6 @@ export class RetryTexts {
     return texts;
   }
 
-  /** The block is no more. */
   drop(block: number): void {
     this.chars -= this.kept.get(block)?.data.length ?? 0;
     this.kept.delete(block);

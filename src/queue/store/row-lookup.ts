@@ -1,7 +1,4 @@
-/**
- * Finds a job by its key: in a row of its own, in a block, or in the archive. Every job that has not completed is
- * returned as a row, wherever it is.
- */
+/** Finds a job by key: own row, block or archive. Every job that has not completed is returned as a row. */
 import { findArchived } from './archive';
 import type { Blocks } from './blocks';
 import { ownRow, ROW_COLUMNS, readRows } from './columns';
@@ -30,11 +27,7 @@ export function rowByKey({ sql, blocks, readAhead, written }: Places, key: numbe
   return row;
 }
 
-/**
- * Reads in one statement the rows that `use` will ask for one by one.
- * @param keys of jobs that nothing changes unless it has asked for their rows
- * @param use asks for them
- */
+/** Reads in one statement the rows that `use` asks for. @param keys of jobs changed only after asking for their rows */
 export function withRows<T>({ sql, blocks, readAhead }: Places, keys: readonly number[], use: () => T): T {
   const own = keys.filter((key) => !blocks.holds(key));
   if (own.length > 1) {
@@ -53,12 +46,11 @@ export function withRows<T>({ sql, blocks, readAhead }: Places, keys: readonly n
   }
 }
 
-/** The completed job with this key, also one that this transaction has completed. */
 export function completedByKey(store: Pick<JobStore, 'sql' | 'archive'>, key: number): ArchivedJob | undefined {
   return completedByKeys(store, [key]).get(key);
 }
 
-/** The same of several. */
+/** {@link completedByKey} for several. */
 export function completedByKeys(store: Pick<JobStore, 'sql' | 'archive'>, keys: readonly number[]) {
   const found = new Map<number, ArchivedJob>();
   for (const key of keys) {
@@ -75,7 +67,6 @@ export function completedByKeys(store: Pick<JobStore, 'sql' | 'archive'>, keys: 
 /** What distinguishes jobs, without a body. */
 export type Identity = Pick<JobRow, 'key' | 'alias' | 'state' | 'created_at' | 'due_at' | 'attempt'>;
 
-/** The jobs with these keys that have not completed. */
 export function identitiesOf({ sql, blocks }: Places, keys: readonly number[]): Map<number, Identity> {
   const found = new Map<number, Identity>();
   const own = sql.exec<Identity>(

@@ -21,9 +21,7 @@ export function historyOf(row: Pick<JobRow, 'history'>): JobHistory {
   return history;
 }
 
-/**
- * The history column. The last failure is written in full once; the list of failures has it without its long members.
- */
+/** The history column: the last failure in full; the list has it without its long members. */
 export function historyText(history: JobHistory): string {
   const { error, errors } = history;
   if (error === undefined || error !== errors?.at(-1)) return JSON.stringify(history);

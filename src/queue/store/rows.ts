@@ -26,7 +26,6 @@ export interface ArchivedJob {
   /** When its first run began, of a job that was put to sleep. */
   f?: number;
   b: JobBody;
-  /** Failures before the success. */
   e?: JobErrorEntry[];
   r?: unknown;
   /** The result lies in `results`. */
@@ -44,12 +43,10 @@ export interface ArchivedJob {
   l?: LogLine[];
 }
 
-/** The id of a row: chosen by the client, or made of creation time, route and key. */
 export function idOf(route: number, row: { alias: string | null; created_at: number; key: number }): string {
   return row.alias ?? mintId(row.created_at, route, row.key);
 }
 
-/** The id of a completed job. */
 export function idOfArchived(route: number, job: Pick<ArchivedJob, 'k' | 'a' | 'at'>): string {
   return idOf(route, { alias: job.a ?? null, created_at: job.at[0], key: job.k });
 }

@@ -1,6 +1,5 @@
 /**
- * Log lines of running attempts, in memory only. They go into rows that are written anyway when an attempt ends, so a
- * log costs no row. A restart loses the lines of the attempts that ran.
+ * Log lines of running attempts, in memory, written with an attempt's end. A restart loses those of running attempts.
  */
 import { bytesOfLine, type LogLine, newestLines } from '../../job/log';
 import type { Active } from './active';
@@ -50,7 +49,6 @@ export class RunningLogs {
     this.put(key, held);
   }
 
-  /** The lines of an attempt so far. */
   of({ key, claim }: Active): readonly LogLine[] {
     const held = this.held.get(key);
     return held?.claim === claim ? held.lines : [];
@@ -62,7 +60,6 @@ export class RunningLogs {
     return said.length === 0 ? before && [...before] : newestLines([...(before ?? []), ...said]);
   }
 
-  /** The running transaction ends this attempt, and writes its lines. */
   ends({ key }: Active): void {
     if (this.held.has(key)) this.ended.add(key);
   }

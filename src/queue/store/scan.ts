@@ -24,7 +24,6 @@ export type RankName = number | typeof LINE;
 
 /** How far one consumer has read each rank. */
 export class Scan {
-  /** Everything in the line up to this key is taken, or never for this consumer. */
   line = 0;
   /** Where it began to read the line. */
   private start = 0;
@@ -35,7 +34,7 @@ export class Scan {
   emptied = false;
   /** The last selection ended because it had read enough, and moved on: the next one continues there. */
   unfinished = false;
-  /** The same, because it has read ahead as much as one selection may. */
+  /** {@link unfinished} because it read ahead as much as one selection may. */
   isCutShort = false;
 
   /** What was read ahead, by priority, where the queue serves its groups in turns. */
@@ -55,7 +54,6 @@ export class Scan {
     return turns ? Math.min(taken, turns.inLineFrom(this.line) - 1) : taken;
   }
 
-  /** Does anything wait here for its key? */
   get hasBehind(): boolean {
     for (const lanes of this.behind.values()) if (!lanes.isEmpty) return true;
     return false;
@@ -81,10 +79,7 @@ export class Scan {
     return isNew;
   }
 
-  /**
-   * How many jobs of a key are read again when it has room: all, until one finds none; of those that are read ahead, no
-   * more than it has room for.
-   */
+  /** How many jobs of a key are read again when it has room; read ahead, no more than that. */
   protected atOnce(room: number): number {
     return this.turns.size > 0 ? room : Number.POSITIVE_INFINITY;
   }
@@ -108,10 +103,7 @@ export class Scan {
     this.behindAt(rankOf(row, priority)).waits(name, position);
   }
 
-  /**
-   * A job does not take the room of its key: another one may have it.
-   * @returns whether one waits for it
-   */
+  /** A job leaves the room of its key to another. @returns whether one waits for it */
   yields(row: JobRow, priority = row.priority): boolean {
     const name = laneOf(row);
     return name !== undefined && this.behind.get(rankOf(row, priority))?.opensForOne(name) === true;
@@ -130,10 +122,7 @@ export class Scan {
     return false;
   }
 
-  /**
-   * A row enters the due index: it must not be behind the cursor, but nothing before it need be read again.
-   * @param owned absent: the queue knows no groups
-   */
+  /** A row enters the due index, not behind the cursor. @param owned absent: the queue knows no groups */
   entered(priority: number, position: Position, owned?: Owned): void {
     const turns = this.turns.get(priority);
     if (turns && owned?.isHolder && !owned.isFoundLater) {
@@ -157,9 +146,8 @@ export class Scan {
   }
 
   /**
-   * What was read ahead at this priority. The jobs that others of their groups wait for are there from the start:
-   * however long the backlog before them is, their groups continue once they are due.
-   * @param holders the keys of these jobs, by group
+   * What was read ahead at this priority. Jobs that hold up their groups are there from the start, however long the
+   * backlog before them. @param holders the keys of these jobs, by group
    */
   turnsAt(
     priority: number,
@@ -241,13 +229,12 @@ const rankOf = ({ due_at }: JobRow, priority: number): RankName => (due_at === n
 
 /** What to do with a row that was read. */
 export type Verdict =
-  /** Claim it. */
   | 'take'
   /** Never for this consumer while the row stays as it is: running, expired, or of a type that is not pushed. */
   | 'pass'
   /** For this consumer, but not now. */
   | 'hold'
-  /** The same, and the selection can end. */
+  /** Like `hold`, and the selection can end. */
   | 'stop'
   /** For this consumer, once its key has room. */
   | 'wait';
@@ -255,10 +242,7 @@ export type Verdict =
 /** Characters of job bodies taken at most by one selection, unless one job alone is larger: a message holds 32 MiB. */
 export const MAX_TAKEN_CHARS = 8 * 1024 * 1024;
 
-/**
- * Bounds what one selection reads, in rows and in characters of bodies, so that jobs it may not take cannot make a
- * claim expensive. A selection that reaches them is {@link Scan.unfinished}.
- */
+/** Bounds of one selection, in rows and characters of bodies; one that reaches them is {@link Scan.unfinished}. */
 const MAX_READ = 4096;
 const MAX_READ_CHARS = 32 * 1024 * 1024;
 
@@ -275,9 +259,8 @@ export class JobSelection {
   private chars = 0;
 
   /**
-   * @param limit how many to take at most
-   * @param judge looks at each row in turn; called once for each
-   * @param starting jobs by group that were taken and have no lease yet
+   * @param limit jobs at most @param judge called once per row in turn @param starting taken jobs by group without a
+   * lease
    */
   constructor(
     private readonly limit: number,
@@ -285,7 +268,6 @@ export class JobSelection {
     readonly starting: Map<string, number>,
   ) {}
 
-  /** How many more are taken at most. */
   get left(): number {
     return this.limit - this.taken.length;
   }
@@ -295,7 +277,7 @@ export class JobSelection {
     return this.stopped || this.left <= 0 || this.chars >= MAX_TAKEN_CHARS;
   }
 
-  /** The same, or as much was read as one selection may. */
+  /** {@link isSated}, or as much was read as one selection may. */
   get isFull(): boolean {
     return this.isSated || this.read >= MAX_READ || this.readChars >= MAX_READ_CHARS;
   }

@@ -1,7 +1,6 @@
 /**
- * A process that is about to end hands out no more jobs, of any queue. This is kept in memory, because it ends with the
- * process: an operator's own maintenance is not touched. It holds for a short time only and is renewed. So a server
- * that did not end after all continues by itself.
+ * A process about to end hands out no more jobs of any queue. In memory, short and renewed, so that a server that did
+ * not end continues by itself.
  */
 
 let until = Number.NEGATIVE_INFINITY;
@@ -12,11 +11,7 @@ export function restsUntil(): number {
   return until;
 }
 
-/**
- * No queue of this process hands out jobs before then.
- * @param at epoch ms
- * @returns calls to handlers that are under way
- */
+/** No queue of this process hands out jobs before `at`, epoch ms. @returns calls to handlers under way */
 export function rest(at: number): number {
   until = at;
   return calls;

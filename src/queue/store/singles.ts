@@ -1,17 +1,13 @@
 /**
- * Singles: jobs that live in their lease rows. A job that arrives alone and is claimed before it was written has no
- * other row until its attempt ends. Then it is in the archive, or has moved out into a row of its own. Its text in the
- * lease row is then void, and disappears when a later claim reuses the row.
- *
- * All that run are in memory, so there are few of them, and small ones.
+ * Singles: jobs that live in their lease rows. A job claimed before it was written has no other row until its attempt
+ * ends; its text is then void, and overwritten by a later claim. All that run are in memory, so they are few and
+ * small.
  */
 import { type BlockJob, type Elsewhere, rowOf } from './block';
 import { keysOver, spansOf } from './blocks-over';
 import type { JobRow } from './job-row';
 
-/**
- * Characters of a job that lives in its lease row, and the number of such jobs, at most: their bodies are in memory.
- */
+/** Maximum characters of a single, and number of singles: their bodies are in memory. */
 const MAX_CHARS = 4 * 1024;
 const MAX_LIVE = 1_000;
 
@@ -29,7 +25,7 @@ export class Singles {
   private readonly live = new Map<number, BlockJob>();
   /** The lease rows that jobs are in, by the jobs' keys: of those that run, and of those that are over. */
   private readonly leases = new Map<number, number>();
-  /** The other way round. */
+  /** {@link leases} the other way round. */
   private readonly keys = new Map<number, number>();
 
   /** @param elsewhere knows where else the jobs may be by now */
@@ -72,7 +68,6 @@ export class Singles {
 
   // ---- where a job is --------------------------------------------------------------------------
 
-  /** How many there are. */
   get count(): number {
     return this.live.size;
   }
@@ -96,7 +91,6 @@ export class Singles {
     return job && rowOf(job);
   }
 
-  /** The jobs after this key, in order. */
   *after(key: number): Generator<JobRow> {
     for (const [next] of this.pages(key, true, 1)) {
       const row = this.row(next as number);
@@ -111,9 +105,6 @@ export class Singles {
     for (let at = 0; at < keys.length; at += size) yield keys.slice(at, at + size);
   }
 
-  // ---- the end of a job ------------------------------------------------------------------------
-
-  /** The job has moved out into a row of its own, or has completed and is kept. */
   leave(key: number): void {
     this.live.delete(key);
   }
@@ -127,9 +118,6 @@ export class Singles {
     this.left([leaseId]);
   }
 
-  // ---- memory ----------------------------------------------------------------------------------
-
-  /** Forgets all of them: the lease rows are about to be read. */
   clear(): void {
     this.live.clear();
     this.leases.clear();

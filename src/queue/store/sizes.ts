@@ -1,7 +1,4 @@
-/**
- * Bounds of what an object keeps in memory of its waiting jobs, and of what one transaction reads. One object holds all
- * of them and is shared by everything that reads ahead, so tests can play them small.
- */
+/** Bounds of waiting jobs in memory and of reads per transaction; one shared object, which tests can shrink. */
 export interface Sizes {
   /** Entries in memory of all consumers together. An entry takes about 24 bytes. */
   memory: number;

@@ -1,5 +1,3 @@
-/** A list in order that is quick to change however long it is: it is kept in short pieces. */
-
 import { firstIndex } from '../../job/bisect';
 
 /** Items of a piece at most. */
@@ -22,7 +20,6 @@ export class SortedList<T extends P, P> {
     return this.pieces[0]?.[0];
   }
 
-  /** All items in order. Do not change the list meanwhile. */
   *all(): Generator<T> {
     for (const piece of this.pieces) yield* piece;
   }
@@ -80,7 +77,6 @@ export class SortedList<T extends P, P> {
     return firstIndex(this.pieces.length, (at) => this.compare((this.pieces[at] as T[]).at(-1) as T, position) >= 0);
   }
 
-  /** The place of the first item that does not come before this one. */
   private placeIn(piece: readonly T[], position: P): number {
     return firstIndex(piece.length, (at) => this.compare(piece[at] as T, position) >= 0);
   }

@@ -1,11 +1,11 @@
 /**
- * How full the object is. The platform's objects hold 10 GB, and a full one cannot even settle jobs. So the archive is
- * pruned, and new jobs are refused, while there is room for everything that is under way.
+ * How full the object is. A full one cannot even settle jobs, so pruning and refusals leave room for what is under
+ * way:
  *
  *     0 ───────────── prune down to here ── prune from here ───────── refuse new jobs ── bound
  *                            75 %                80 %                       95 %
  *
- * Pages in use count, as for the runtime, without those that deletes have freed.
+ * Pages in use count, without those freed by deletes.
  */
 import { ApiError } from '../../job/errors';
 import type { StorageUse } from '../../rpc/stats';
@@ -29,16 +29,12 @@ export class StorageGauge {
 
   constructor(private readonly sql: Pick<SqlStorage, 'databaseSize'>) {}
 
-  /**
-   * Checks the size unless it cannot matter yet: that takes as long as writing a small job. @param bound where it
-   * matters
-   */
+  /** Checks the size unless it cannot matter yet: it takes as long as writing a small job. @param bound in bytes */
   watch(bound: number): void {
     if (this.sparedFor.bound === bound && this.sparedFor.transactions-- > 0) return;
     this.sparedFor = { transactions: Math.floor((bound - this.measure()) / MOST_AT_ONCE), bound };
   }
 
-  /** Checks the size again. */
   measure(): number {
     this.bytes = this.sql.databaseSize;
     return this.bytes;
@@ -66,7 +62,6 @@ export function isPruned(q: Watched): boolean {
   return q.store.storage.measure() <= PRUNE_TO * q.config.maxStorageBytes;
 }
 
-/** The figures for operators. */
 export function storageUse(q: Watched): StorageUse {
   const bytes = q.store.storage.measure();
   const max_bytes = q.config.maxStorageBytes;

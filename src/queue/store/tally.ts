@@ -1,10 +1,6 @@
 /**
- * The number of jobs in each place, apart from the line and completed jobs: counted when first asked for, then kept in
- * memory, so that statistics read no jobs.
- *
- * Whether a job of the due index is scheduled, retryable or available follows from the clock, and no move says when
- * that changes. So the counts hold for one moment. A reader moves that moment on: it reads those index entries that
- * became due in between, each once.
+ * Jobs in each place, apart from the line and completed ones: counted once, then kept. Due index states follow from
+ * the clock, so the counts hold for one moment; readers move it on by the entries that became due in between.
  */
 
 import type { Blocks } from './blocks';
@@ -47,7 +43,6 @@ export class Tally {
     private readonly blocks: Pick<Blocks, 'due' | 'retries'>,
   ) {}
 
-  /** Memory may be wrong: the next call counts again. */
   forget(): void {
     this.counted = null;
   }

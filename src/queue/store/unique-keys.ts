@@ -1,6 +1,5 @@
 /**
- * The table of unique jobs: a row says that a job with this fingerprint exists. It is written with the job and deleted
- * with it: two rows over the life of a unique job, none for any other.
+ * The table of unique jobs: a row per job with its fingerprint, written and deleted with it. Two rows per unique job.
  */
 import { LIMIT, rows } from '../../durable/sql';
 import { MAX_SEQUENCE } from '../../job/ids';
@@ -10,7 +9,6 @@ import type { UniquePlace } from '../../rpc/uniques';
 import type { JobRow } from './job-row';
 import { readableBody } from './row-texts';
 
-/** Which of these fingerprints have a job here? */
 export function knownFingerprints(sql: SqlStorage, fingerprints: readonly string[]): string[] {
   return sql
     .exec<{ fingerprint: string }>(
@@ -42,13 +40,12 @@ export function remember(sql: SqlStorage, fingerprint: string, key: number): voi
   sql.exec('INSERT OR IGNORE INTO unique_keys (fingerprint, key) VALUES (?, ?)', fingerprint, key).toArray();
 }
 
-/** The fingerprint of a stored job, if it is a unique one. */
 export function fingerprintIn(row: Pick<JobRow, 'body'>): string | undefined {
   // Most jobs are not unique, and parsing is not free.
   return row.body.includes('"fingerprint":') ? readableBody(row)?.fingerprint : undefined;
 }
 
-/** The same, if jobs of other queues count too: then a lock object knows the owner. */
+/** {@link fingerprintIn} if jobs of other queues count too: a lock object knows the owner. */
 export function globalFingerprintIn(row: Pick<JobRow, 'body'>): string | undefined {
   const body = row.body.includes('"fingerprint":') ? readableBody(row) : undefined;
   return body?.fingerprint !== undefined && scopeOf(body.unique) === 'global' ? body.fingerprint : undefined;
@@ -60,7 +57,6 @@ export function forgetRow(sql: SqlStorage, row: Pick<JobRow, 'key' | 'body'>): v
   if (fingerprint !== undefined) forgetKey(sql, fingerprint, row.key);
 }
 
-/** Deletes one row. */
 export function forgetKey(sql: SqlStorage, fingerprint: string, key: number): void {
   sql.exec('DELETE FROM unique_keys WHERE fingerprint = ? AND key = ?', fingerprint, key).toArray();
 }

@@ -32,10 +32,8 @@ export class Wake {
   }
 
   /**
-   * A job of this type is available now. A pushed job is pushed at once; the wake is armed in case this object dies
-   * before the push is on record.
-   * @param type absent: of any type
-   * @param bodies of the jobs, as text
+   * A job is available now, and pushed at once; the wake is armed in case this object dies before that.
+   * @param type absent: of any type @param bodies of the jobs, as text
    */
   arrived(now: number, type?: string, bodies: readonly string[] = []): void {
     this.workArrived = true;

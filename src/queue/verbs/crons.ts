@@ -1,4 +1,3 @@
-/** The cron entries of a queue. */
 import { withBody } from '../../across/bodies';
 import type { Verbs } from '../../durable/answering';
 import { type CronDefinition, jobOf } from '../../job/cron/definition';

@@ -1,4 +1,3 @@
-/** Verbs for operators: about the jobs of a queue, many at once too, and about the queue itself. */
 import type { Verbs } from '../../durable/answering';
 import { notFound, type Outcome, unwrap } from '../../job/errors';
 import type { GroupChange } from '../../job/group';

@@ -1,4 +1,3 @@
-/** Verbs for producers: enqueuing jobs, and changing them. */
 import type { Verbs } from '../../durable/answering';
 import { answerOnce, recallAnswer } from '../../durable/inbox';
 import type { SentJobs } from '../../job/message';

@@ -1,4 +1,3 @@
-/** Verbs that read a queue: its jobs, its numbers, its events. */
 import type { Verbs } from '../../durable/answering';
 import type { Outcome } from '../../job/errors';
 import type { JobView } from '../../job/record';

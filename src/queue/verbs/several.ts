@@ -1,4 +1,3 @@
-/** Verbs for work of several queues: all or nothing, global uniqueness, jobs that move, workflows. */
 import { v7 as uuidv7 } from 'uuid';
 import type { Verbs } from '../../durable/answering';
 import { notFound, type Outcome } from '../../job/errors';

@@ -1,4 +1,3 @@
-/** Verbs for workers that pull. */
 import type { Verbs } from '../../durable/answering';
 import type { AttemptName, EndReport } from '../../job/attempt/outcome';
 import type { Outcome } from '../../job/errors';

@@ -1,11 +1,9 @@
 /**
- * Evaluates alert rules in the queue, where their numbers are. The queue's own transactions check them, once a second
- * at most. The alarm checks them a few seconds after transactions that were not checked. It also checks when a number
- * can pass its bound without a transaction: an age grows, a rate falls, a time is over. Without rules there is no work,
- * and an empty, healthy queue sets no alarm.
+ * Evaluates alert rules: in the queue's transactions at most once a second, and by the alarm when a number can pass
+ * its bound without a transaction. Without rules there is no work.
  *
- * Which rules fire, or are about to, is one fact, written only when it changes. The event of a change is an ordinary
- * event; an outbox message notifies the directory.
+ * Which rules fire, or are about to, is one stored fact, written only when it changes. A change is an event, and an
+ * outbox message to the directory.
  */
 import { isWithin } from '../../../durable/backoff';
 import type { TransactionStep } from '../../../durable/group-commit';

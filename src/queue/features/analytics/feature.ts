@@ -1,7 +1,6 @@
 /**
- * Writes to Workers Analytics Engine if the Worker has a binding `ANALYTICS`: after every commit one data point for
- * each type that it changed. The platform takes a bounded number in one event, so the rest follows with the next
- * commit.
+ * Workers Analytics Engine (binding `ANALYTICS`): a data point per changed type after each commit. The platform takes
+ * a bounded number per event; the rest follows with the next commit.
  *
  * | part of a data point | holds |
  * |---|---|

@@ -1,7 +1,4 @@
-/**
- * Operations on many jobs that outlive their request. They run in steps of one transaction each, with other requests in
- * between. The outbox relay resumes them wherever they were cut off.
- */
+/** Operations on many jobs that outlive their request: one transaction per step, resumed by the outbox relay. */
 
 import { STANDBY_MS } from '../../../durable/outbox';
 import { derived, type MessageKind } from '../../../durable/outbox-relay';
@@ -30,12 +27,10 @@ export class BulkOperations implements Feature {
     return forgetMoment(this.host.q);
   }
 
-  /** Forgets operations that were done long ago. */
   tidy(now: number): void {
     forgetTasks(this.host.q, now);
   }
 
-  /** An operation was noted. */
   began(id: string): void {
     const { wakeAt, now, relay } = this.host;
     if (!this.open.includes(id)) this.open.push(id);
@@ -43,7 +38,6 @@ export class BulkOperations implements Feature {
     relay().start();
   }
 
-  /** An operation was stopped. */
   aborted(id: string): void {
     this.finished(id);
   }

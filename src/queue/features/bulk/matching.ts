@@ -1,7 +1,4 @@
-/**
- * Acts on all jobs that match a filter, or on none: found, checked and acted on in one transaction, so that nothing can
- * change in between. That bounds how many may match, and how many may be looked at to find them.
- */
+/** Acts on all jobs that match a filter, or on none, in one transaction; this bounds matches and rows looked at. */
 import { recallAnswer, rememberAnswer } from '../../../durable/inbox';
 import { tooManyLookedAt, tooManyMatches } from '../../../job/filter';
 import { refuseLockedItems } from '../../../job/undecided';
@@ -16,8 +13,8 @@ import { type ArchivedJob, idOf, idOfArchived } from '../../store/rows';
 const MAX_LOOKED = 50_000;
 
 /**
- * The result for each job that matches, oldest first. Unless the filter names states, only jobs match whose state suits
- * the action. A job in a named state that does not suit it blocks the whole action.
+ * The result for each match, oldest first. Without states in the filter, only jobs in suitable states match; a job in
+ * a named but unsuitable state blocks the action.
  * @throws {ApiError} 422 when too many match, or too many have to be looked at
  */
 export function checkMatching(

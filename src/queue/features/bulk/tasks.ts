@@ -1,7 +1,6 @@
 /**
- * Operations on all jobs that match a filter, however many. Each runs in steps of one transaction. The row of `tasks`
- * records its progress in the same transaction. So it resumes where it stopped, whatever failed, and counts no job
- * twice. Jobs that arrive after the start are not part of it.
+ * Operations on all jobs that match a filter, in steps of one transaction, which also records the progress in
+ * `tasks`: it resumes where it stopped and counts no job twice. Later jobs are not part of it.
  */
 
 import { looksInside, madeUntil } from '../../../job/filter';
@@ -37,7 +36,6 @@ const FORGET_STEP = 100;
 /** An operation that fails this many times in the same step is given up. */
 const MAX_FAILURES = 5;
 
-/** What is stored of an operation. */
 export interface Task extends Omit<OperationView, 'done'>, Omit<OperationRequest, 'items'> {
   /** Where the next step continues; absent: at the beginning. */
   position?: number;
@@ -108,7 +106,6 @@ function viewOf(task: Task, done: boolean): OperationView {
 /** Operations shown of one queue. */
 const MAX_SHOWN = 50;
 
-/** The operations that run, and the last ones that ended. */
 export function viewTasks(q: Stored): OperationView[] {
   return q.store.sql
     .exec<TaskRow>('SELECT data, done_at FROM tasks ORDER BY done_at IS NOT NULL, done_at DESC LIMIT ?', MAX_SHOWN)
@@ -130,7 +127,6 @@ export function abortTask(q: Stored & Woken, id: string, action: BulkAction, now
   return viewOf(task, true);
 }
 
-/** Ids of the unfinished operations. */
 export function openTasks(q: Stored): string[] {
   return q.store.sql
     .exec<{ id: string }>('SELECT id FROM tasks WHERE done_at IS NULL')

@@ -1,7 +1,4 @@
-/**
- * Cron entries: fires them in the queue's transactions. Asks other queues about fires whose jobs must be unique across
- * queues. Hands over entries that move to another queue.
- */
+/** Cron entries: fires them in transactions, asks other queues about unique jobs, and hands over entries that move. */
 
 import type { TransactionStep } from '../../../durable/group-commit';
 import { derived, type MessageKind, posted } from '../../../durable/outbox-relay';

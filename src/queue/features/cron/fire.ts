@@ -1,13 +1,10 @@
 /**
- * Fires cron entries in the object that owns the jobs, so that a fire and its job are one transaction. The transaction
- * that enqueues the job also sets the entry's next time. So no time fires twice and none is lost, whatever fails,
- * however late or often the alarm comes.
+ * Fires cron entries where their jobs are: one transaction enqueues the job and sets the next time, so no time fires
+ * twice and none is lost. Due entries fire before each transaction's operations; fires that wait for a job's end are
+ * checked after them.
  *
- * Entries that are due fire before the operations of every transaction (time is a comparison). Fires that wait for a
- * job's end are checked after them, because that is when jobs end.
- *
- * A fire whose unique policy looks across queues cannot be decided here. It is recorded with its job's future id, and
- * settled once the other queues have been asked.
+ * A fire whose unique policy looks across queues is recorded with its job's future id, and settled once the others
+ * have been asked.
  */
 import { v7 as uuidv7 } from 'uuid';
 import { STANDBY_MS } from '../../../durable/outbox';
@@ -34,16 +31,11 @@ const ENTRIES_PER_TURN = 100;
 /** Fires of one entry that may wait for the previous job. */
 const MAX_WAITING = 100;
 
-/** The entries to fire now. */
 export function dueCrons(q: Stored, now: number): string[] {
   return q.store.crons.due(now, ENTRIES_PER_TURN);
 }
 
-/**
- * Fires an entry whose time has come. One row written, besides the job's.
- * @returns how often
- * @throws {ApiError} 503: try again later
- */
+/** Fires a due entry. One row written, besides the job's. @returns how often @throws {ApiError} 503: try again later */
 export function fireCron(q: QueueParts, name: string, now: number): number {
   const entry = q.store.crons.read(name);
   const due = entry?.run.next_at;
@@ -92,7 +84,6 @@ function goOn(q: Woken, entry: CronView, now: number): void {
   if (run.next_at === undefined) setNext(q, entry, nextFire(scheduleOf(definition, run.anchor), now));
 }
 
-/** Has the entry fired as often as it may, waiting fires included? */
 function isUsedUp({ definition, run }: CronView): boolean {
   return definition.limit !== undefined && run.fires + run.waiting.length + run.across.length >= definition.limit;
 }
@@ -171,7 +162,6 @@ export function triggerHere(q: QueueParts, name: string, job: NewJob, now: numbe
   return enqueued;
 }
 
-/** A job was enqueued on behalf of an operator. */
 export function noteTriggered(q: Stored & Observed & Woken, name: string, enqueued: EnqueuedJob, now: number): void {
   const entry = q.store.crons.read(name);
   if (!entry || enqueued.deduplicated) return;
@@ -193,7 +183,6 @@ export function noSuchCron(name: string): ApiError {
   return notFound('cron', name, 'GET /ojs/v1/cron lists all entries.');
 }
 
-/** The fires of an entry that other queues must be asked about, with their jobs, oldest first. */
 export function acrossJobs(q: Stored, name: string): { pending: CronAcross; job: NewJob }[] {
   const entry = q.store.crons.read(name);
   return (entry?.run.across ?? []).map((pending) => ({
@@ -202,7 +191,6 @@ export function acrossJobs(q: Stored, name: string): { pending: CronAcross; job:
   }));
 }
 
-/** Other queues have been asked about a fire. */
 export function noteAnswer(
   q: QueueParts,
   name: string,

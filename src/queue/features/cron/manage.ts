@@ -1,10 +1,8 @@
 /**
- * Creates, changes, moves and deletes cron entries. The directory numbers all changes to a name, and a change with a
- * lower number than the last one has no effect. So a late change neither restores a deleted entry, nor leaves two
- * entries of one name.
+ * Creates, changes, moves and deletes cron entries. The directory numbers all changes to a name; one with a lower
+ * number than the last has no effect, so a late change neither restores an entry nor doubles it.
  *
- * An entry whose jobs shall go to another queue leaves in one transaction. From then on it does not fire here, and an
- * outbox message takes it to the other queue.
+ * An entry that moves leaves in one transaction, and an outbox message takes it to the other queue.
  */
 import { type CronDefinition, jobOf, sameSchedule, scheduleOf } from '../../../job/cron/definition';
 import { nextFire } from '../../../job/cron/schedule';
@@ -39,7 +37,7 @@ export function checkCron(q: Named & Configured, definition: CronDefinition, now
 }
 
 /**
- * Creates or replaces an entry. An identical one is not written again.
+ * Creates or replaces an entry; an identical one is not written.
  * @throws {ApiError} 409 when the entry was changed, moved or deleted meanwhile; 422
  */
 export function putCron(

@@ -1,6 +1,4 @@
-/**
- * The records of an entry's fires: which enqueued a job, which did not and why. Each is an event of the live feed too.
- */
+/** The records of an entry's fires: jobs enqueued, fires skipped and why. Each is an event of the live feed too. */
 import type { ErrorData } from '../../../job/errors';
 import { cut } from '../../../job/text';
 import { formatInstant } from '../../../job/time';
@@ -80,7 +78,6 @@ export function noteRefusal(
   });
 }
 
-/** A fire that enqueued nothing. */
 export function noteSkip(q: Observed, { definition, run }: CronView, skip: CronSkip): void {
   run.skips++;
   run.skipped = [...run.skipped, skip].slice(-KEPT_SKIPS);

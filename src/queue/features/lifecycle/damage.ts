@@ -1,6 +1,4 @@
-/**
- * Reports completed jobs that can no longer be read: an event and a log line for each archive chunk, once in a life.
- */
+/** Reports unreadable completed jobs: an event and a log line for each archive chunk, once. */
 import type { TransactionStep } from '../../../durable/group-commit';
 import type { Feature, Host } from '../../feature';
 import { takeDamaged } from '../../store/damaged-chunks';

@@ -7,8 +7,7 @@ import { GROUP_OVERRIDES } from '../../store/configuration';
 import type { QueueParts, Stored } from '../../store/parts';
 
 /**
- * Changes what is said of one group; null: nothing is said of it any more. One row written.
- * @returns false: that was so before
+ * Changes an override of one group; null removes it. One row written. @returns false: nothing changed
  * @throws {ApiError} 409 where the queue says nothing of its groups, or too many have settings of their own; 422
  */
 export function overrideGroup(q: QueueParts, group: string, change: GroupChange | null, now: number): boolean {

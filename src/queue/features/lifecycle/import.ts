@@ -1,7 +1,4 @@
-/**
- * Takes the jobs of a file, part by part. The transaction that takes parts records the number of the last one. So a
- * file whose import was cut off continues behind it, and no part is taken twice, whatever has become of its jobs.
- */
+/** Takes the jobs of a file, part by part, recording the last part's number: a repeated import continues behind it. */
 import { readFact, writeMeta } from '../../../durable/sql';
 import { conflict } from '../../../job/errors';
 import type { StoredJob } from '../../../job/export/stored-job';
@@ -20,7 +17,6 @@ import { replaceSettings } from './settings';
 
 const FACT = 'import';
 
-/** The file of the last import, and the last of its parts that was taken. */
 interface Progress {
   file: string;
   part: number;
@@ -34,8 +30,7 @@ interface Plan extends PartsImported {
 
 /**
  * What parts would bring. Writes nothing.
- * @throws {ApiError} 409 when the queue has other jobs, when parts are missing, while it is being deleted; 503 when the
- *   storage is full
+ * @throws {ApiError} 409 for other jobs, missing parts, or a queue being deleted; 503 when the storage is full
  */
 export function planImport(q: Named & Stored & Configured, request: ImportRequest, now: number): Plan {
   if (q.config.removal) {

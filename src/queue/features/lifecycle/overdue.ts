@@ -1,9 +1,7 @@
 /**
- * Overdue jobs: attempts without a report in time, and waiting jobs that have expired.
- *
- * However many are overdue, a transaction ends a bounded number, and the next one continues; the alarm brings a next
- * one. Meanwhile, an operation on named jobs has these ended first ({@link Overdue.about}), and a reader of the whole
- * queue waits ({@link Overdue.isBehind}). So no overdue job is ever seen as if it were not.
+ * Overdue jobs: attempts without a report in time, and expired waiting jobs. A transaction ends a bounded number and
+ * the alarm continues; named jobs are ended first ({@link Overdue.about}), readers of the whole queue wait ({@link
+ * Overdue.isBehind}).
  */
 import type { About, Feature, Host } from '../../feature';
 import { expireDue, expireIfDue } from '../../jobs/expire';

@@ -65,9 +65,7 @@ function removeAll(q: Named & Stored & Observed, keys: readonly number[], now: n
   return keys.length;
 }
 
-/**
- * When the next ended job is due. {@link removalMoment} combines removals, so that the object does not wake for each.
- */
+/** When the next ended job is due, in the steps of {@link removalMoment}. */
 function nextPrune(q: Stored & Configured): number | undefined {
   let next: number | undefined;
   const wakeFor = (at: number | undefined) => {

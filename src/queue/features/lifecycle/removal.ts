@@ -1,6 +1,4 @@
-/**
- * The deletion of a queue: removes its jobs, leaves the directory, and empties the object (`remove.ts` has the steps).
- */
+/** The deletion of a queue: removes jobs, leaves the directory, empties the object (steps: `remove.ts`). */
 import { derived, type MessageKind } from '../../../durable/outbox-relay';
 import { waitAtMost } from '../../../durable/wait';
 import { unwrap } from '../../../job/errors';

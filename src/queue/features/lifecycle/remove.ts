@@ -1,12 +1,11 @@
 /**
- * Deletes a queue. The order makes it safe to be cut off anywhere:
+ * Deletes a queue, safely cut off anywhere:
  *
  *     refuse new jobs (durable) ──▶ remove the jobs ──▶ leave the directory ──▶ empty the object
  *
- * Until the last step the object knows that it is being deleted, and its alarm continues. Jobs that move are first
- * written in the target, under a name for the step that the target remembers, and then deleted here. If that is cut off
- * in between, the same step is repeated, and the target takes nothing twice. Meanwhile they cannot run here, because
- * the queue hands out nothing.
+ * Until the last step the object knows of its deletion. Jobs that move are first written in the target under the
+ * step's name, which it remembers, and then deleted here: a repeated step takes nothing twice. Meanwhile they cannot
+ * run here.
  */
 
 import { STANDBY_MS } from '../../../durable/outbox';
@@ -61,12 +60,10 @@ export function beginRemoval(
   return viewRemoval(q.config.removal);
 }
 
-/** The deletion for clients. */
 export function viewRemoval({ strategy, jobs_affected }: Removal): RemovalView {
   return { strategy, jobs_affected, state: 'deleting' };
 }
 
-/** Jobs that have not ended, those of undecided batches included. */
 function openJobs(q: Named & Stored & Configured, now: number): number {
   const { counts } = stats(q, now);
   const ended: readonly string[] = TERMINAL_STATES;
@@ -149,10 +146,7 @@ function* waitingInBlocks({ store: { blocks, leases } }: Stored) {
   }
 }
 
-/**
- * Sets the next jobs aside, so that nothing happens to them here while they are on their way; those of a step that was
- * cut off come first.
- */
+/** Sets the next jobs aside, those of a step that was cut off first: nothing happens to them on their way. */
 export function setAside(q: QueueParts, now: number): Moving | undefined {
   const removal = q.config.removal as Removal;
   if (removal.moving) return removal.moving;

@@ -54,8 +54,7 @@ export function setPaused(q: QueueParts, paused: boolean, now: number): QueueSta
 }
 
 /**
- * Merges a change that the HTTP layer has validated.
- * @param mayPurge false: retentions must not get shorter; a queue that never had a job keeps none
+ * Merges a validated change. @param mayPurge false: retentions must not get shorter; a queue without jobs has none
  * @throws {ApiError} 422 for an invalid retry policy, 403 for a retention that is lowered
  */
 export function configure(q: Stored & Configured & Woken, change: SettingsChange, mayPurge = true): QueueConfig {

@@ -1,7 +1,6 @@
 /**
- * Watches the size of the object. Beyond a threshold, ended jobs are removed before their retention is over, the oldest
- * first, in turns, until there is room: completed ones, then those with a retention of their own, then cancelled and
- * discarded ones. Dead letters stay: they wait for a human.
+ * Watches the size of the object. Beyond a threshold ended jobs go before their time, oldest first: completed, own
+ * retention, cancelled and discarded; never dead letters.
  */
 import type { Feature, Host } from '../../feature';
 import { pruneArchive, pruneKeptChunks } from '../../store/archive';

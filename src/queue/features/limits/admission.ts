@@ -1,13 +1,10 @@
 /**
- * What happens once a key may have room: an attempt of it ended, a window opened, limits were raised.
+ * What happens once a key may have room. A job without room costs nothing: consumers pass over it and remember it in
+ * a lane (`store/limits/lanes`). Here lanes are opened again; the claim decides in its own transaction whether there
+ * is room, so opening too often costs time only.
  *
- * A job whose key has no room costs nothing. Each consumer passes over it when it comes to it, and remembers it in a
- * lane of the key, see `store/limits/lanes`. So ten thousand of them delay no other job. Here these lanes are opened
- * again, and their jobs are taken in the same order as all others. The claim decides in its own transaction whether
- * there is room, so to open a lane too often costs time, and nothing else.
- *
- * Whatever makes room, takes it away, or finds none touches the key. Touched keys are processed at the end of each
- * operation, in the same transaction.
+ * Whatever makes room, takes it, or finds none touches the key; touched keys are processed at the end of each
+ * operation.
  */
 import type { Holder } from '../../../allowance/holder';
 import { forgetEnded } from '../../store/limits/changes';
@@ -19,10 +16,7 @@ import { type WaitingUnder, waitingUnder } from './waiting';
 /** Keys looked at in one transaction. */
 const KEYS_PER_TURN = 200;
 
-/**
- * When the key must be looked at without any other reason: its window opens for waiting jobs, or its override ends.
- * @param isWaitedFor do jobs wait that name the key?
- */
+/** When the key must be looked at by itself: its window opens for waiting jobs, or its override ends. */
 function scheduleCheck(q: QueueParts, limiter: Limiter, now: number, isWaitedFor: (key: string) => boolean): void {
   let at = Number.POSITIVE_INFINITY;
   const ends = q.store.limiters.overrides.get(limiter.name)?.expires_at ?? now;

@@ -1,7 +1,4 @@
-/**
- * Keys that limit jobs: their jobs start when a key has room again, a window opens, or an override ends. Groups with a
- * rate continue when their windows open.
- */
+/** Keys that limit jobs: jobs start when there is room again, a window opens, or an override ends. */
 import type { MessageKind } from '../../../durable/outbox-relay';
 import { isFromBefore } from '../../../job/limits/starts';
 import type { Feature, Host } from '../../feature';

@@ -1,6 +1,6 @@
 /**
- * Leases of allowances: what this queue asks of the desks of its keys that count in all queues, and gives back to them.
- * Each request is a message that follows from the state of the key's holder, so the outbox relay repeats what fails.
+ * Leases of allowances from the desks of shared keys. Requests are derived messages, so the outbox relay repeats what
+ * fails.
  */
 import { derived, type MessageKind } from '../../../durable/outbox-relay';
 import { plainKey, scopedKey } from '../../../job/limits/policy';

@@ -10,7 +10,6 @@ import { waitingUnder } from './waiting';
 /** Keys named in one answer. */
 const MAX_KEYS = 10_000;
 
-/** The keys that are known, in order. */
 export function limitKeys(q: Stored): string[] {
   return [...new Set(q.store.limiters.known(MAX_KEYS).map(plainKey))].sort();
 }

@@ -6,7 +6,6 @@ import type { Stored } from '../../store/parts';
 /** Jobs looked at in each kind of blocks. */
 const MAX_HEADS = 100_000;
 
-/** The jobs under some keys. */
 export interface WaitingUnder {
   counts: ReadonlyMap<string, WaitingJobs>;
   /** False: there may be more, as not all that is available was looked at. */

@@ -1,12 +1,9 @@
 /**
- * Notifies the directory when its numbers of this queue are outdated: once, with the first commit after they were read.
- * So a reader of the numbers of all queues need not wake idle ones.
+ * Notifies the directory once after its numbers of this queue became outdated, so that readers need not wake idle
+ * queues. After waking, the first commit is reported.
  *
- * Readings from before the object woke are unknown here. So it reports the first commit of every waking: one call, and
- * nothing more until the next reading. No row records the readers.
- *
- * The report also says when the queue is next due, so that the directory looks after a queue whose alarm was lost. A
- * queue that is due long before that look reports again: about once an hour at most, as the look is an hour away.
+ * The report says when the queue is next due, so that the directory looks after lost alarms; a queue due long before
+ * that look reports again, about hourly.
  */
 import { isPausedUntil } from '../../../durable/backoff';
 import { LONGEST_LOOK_AFTER_MS, LOOK_AFTER_MS } from '../../../rpc/due-queues';

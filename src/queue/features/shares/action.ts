@@ -1,9 +1,7 @@
 /**
- * One queue's share of an action on jobs of several queues. Preparing checks the jobs and locks them; the commit
- * unlocks each job and acts on it in the same transaction.
- *
- * Running jobs are refused: a handler's report cannot wait for a decision that other queues take. Completed ones need
- * no lock, because they can only be removed, which is all that is asked for.
+ * One queue's share of an action over several queues: preparing checks and locks the jobs, the commit unlocks and
+ * acts in one transaction. Running jobs are refused: a report cannot wait for other queues. Completed ones need no
+ * lock.
  */
 import { ApiError } from '../../../job/errors';
 import type { BulkAction, BulkAnswer } from '../../../rpc/operations';
@@ -16,10 +14,8 @@ import { type PreparedAction, writeShare } from '../../store/batches';
 import type { Named, QueueParts, Stored } from '../../store/parts';
 
 /**
- * Checks this queue's share and locks its jobs, two rows written for each. If one job cannot be acted on nothing is
- * written, and `applied` is false.
- * @param request ids, each named once
- * @throws {ApiError} 503 while another operation has one of them
+ * Checks this queue's share and locks its jobs, two rows each. If one cannot be acted on, nothing is written and
+ * `applied` is false. @param request ids, each named once @throws {ApiError} 503 while another operation has one
  */
 export function prepareBulk(
   q: QueueParts,

@@ -1,14 +1,11 @@
 /**
- * Batches over several queues: all or nothing, whatever fails in between.
+ * Batches over several queues, all or nothing:
  *
  *     prepare in every queue ──▶ decide in one of them (the coordinator) ──▶ commit in the others
  *
- * A queue prepares its share of new jobs (`enqueue.ts`), or of an action on existing jobs (`action.ts`). The decision
- * is one message of the coordinator, written in the transaction that commits its own share: from then on the batch is
- * accepted. The outbox relay carries it to the other queues.
- *
- * The driver (`src/across/all-or-nothing.ts`) may die at any point. A share is a message too: if the batch is not
- * finished in time, it asks the coordinator, which then abandons an undecided batch.
+ * Shares are new jobs (`enqueue.ts`) or actions (`action.ts`). The decision is an outbox message, written in the
+ * transaction that commits the coordinator's own share. If the driver (`src/across/all-or-nothing.ts`) dies, a share
+ * asks the coordinator after a while, which then abandons an undecided batch.
  */
 import { recallAnswer, rememberAnswer } from '../../../durable/inbox';
 import type { RememberedAnswer } from '../../../rpc/receipts';
@@ -19,10 +16,7 @@ import type { QueueParts } from '../../store/parts';
 import { abortAction, commitAction } from './action';
 import { abortJobs, commitJobs } from './enqueue';
 
-/**
- * The coordinator's decision for a batch, with its own share committed in the same transaction.
- * @throws {ApiError} 503 when the batch was decided against in the meantime
- */
+/** The coordinator's decision, with its own share committed. @throws {ApiError} 503 when it was abandoned meanwhile */
 export function decideBatch<T>(
   q: QueueParts,
   batch: string,

@@ -1,7 +1,6 @@
 /**
- * One queue's share of an enqueue into several queues. Preparing writes the jobs as rows that do not exist yet for
- * readers (state `held`), so it finds every reason to refuse. The commit makes them available, and cancels the jobs
- * that they replace.
+ * A queue's share of an enqueue into several queues: rows in state `held`, invisible until the commit, which also
+ * cancels replaced jobs.
  */
 import type { NewJob } from '../../../job/record';
 import { isEarlierEntry } from '../../../job/unique/conflicts';
@@ -87,7 +86,6 @@ function committedRow(row: JobRow, { pending, dueAt }: PreparedJob): JobRow {
   return { ...row, state: pending ? STATE.pending : STATE.waiting, due_at: pending ? null : dueAt };
 }
 
-/** The batch is committed: the jobs exist from now on. */
 export function commitJobs(q: QueueParts, jobs: readonly PreparedJob[], now: number): void {
   for (const { key, dueAt, pending, replaces = [], superseded } of jobs) {
     const row = rowByKey(q.store, key);

@@ -9,15 +9,11 @@ import { insert } from '../../store/jobs';
 import { policyOf } from '../../store/limits/place';
 import type { Named, Observed, QueueParts, Stored, Woken } from '../../store/parts';
 
-/**
- * Retention of a move's answer, ms. The source repeats the move until it has the answer, so its alarm would have to
- * fail all that time.
- */
+/** Retention of a move's answer, ms: the source repeats the move until it has the answer. */
 const REMEMBER_MOVE_MS = 90 * 86_400_000;
 
 /**
- * Answers a move, once: repeated, it gets the same answer, whatever has changed here by then.
- * @param ticket under which unique fingerprints are reserved for it
+ * Answers a move, once; a repetition gets the same answer. @param ticket under which fingerprints are reserved
  * @throws {ApiError} 503 when the ticket was given up; what `take` throws. Then nothing is remembered
  */
 export function onceForMove<T>(q: Stored, move: string, ticket: string | undefined, now: number, take: () => T): T {
@@ -29,8 +25,7 @@ export function onceForMove<T>(q: Stored, move: string, ticket: string | undefin
 }
 
 /**
- * Takes jobs over from a queue that is being deleted. They keep their ids, their attempts and their order.
- * @param ticket as in {@link onceForMove}
+ * Takes jobs over from a deleted queue, with ids, attempts and order. @param ticket as in {@link onceForMove}
  * @throws {ApiError} 409 draining, being deleted; 503 the ticket was given up
  */
 export function adopt(
@@ -47,7 +42,6 @@ export function adopt(
   });
 }
 
-/** Writes a job that comes from another queue, under its old id. */
 export function adoptJob(q: Named & Stored & Observed & Woken, job: MovedJob, now: number, note?: Note): void {
   const { id, type, priority, attempt, claims, created_at, enqueued_at, expires_at, body, history } = job;
   const row = insert(

@@ -36,9 +36,8 @@ export class Moves implements Feature {
   }
 
   /**
-   * Completes the decided move of a job.
-   * @param key of its row
-   * @returns the job in its new queue, or why that queue refused it; 503 when it will continue by itself
+   * Completes the decided move of a job. @param key of its row
+   * @returns the job in its new queue, or that queue's refusal; 503 when it will continue by itself
    */
   async finish(id: string, key: number): Promise<Outcome<JobView>> {
     const target = moveOf(this.host.q.store.outbox, key)?.target;

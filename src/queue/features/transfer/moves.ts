@@ -1,13 +1,10 @@
 /**
- * A dead letter that starts its second life in another queue. It may be cut off anywhere:
+ * A dead letter that is redriven into another queue. It may be cut off anywhere:
  *
  *     decide (one row here) ──▶ the target takes it, once for each decision ──▶ it goes from here
  *
- * From the decision on, nothing else can be decided about the job here. Readers see a dead letter until it is gone. The
- * decision is a message, which the outbox relay delivers.
- *
- * The target remembers its answer to a decision, also a refusal: it will not take a refused job from a late message. So
- * a refused decision can be forgotten.
+ * The decision is an outbox message, and nothing else can be decided meanwhile. The target remembers its answer,
+ * refusals too, so a refused decision can be forgotten here.
  */
 import { ApiError, conflict, duplicate, type ErrorData, outcomeOf } from '../../../job/errors';
 import { routeOf } from '../../../job/ids';
@@ -31,9 +28,9 @@ import { STORAGE_FULL } from '../../store/storage';
 import { adoptJob, onceForMove } from './adopt';
 
 /**
- * Checks what there is to decide. Writes nothing.
- * @returns the job as it would travel; `open`: exactly this has been decided already
- * @throws {ApiError} 404 unless it is a dead letter; 409 when something else was decided, or the queue is being deleted
+ * Checks a move; writes nothing. @returns the job as it would travel; `open`: exactly this has been decided already
+ * @throws {ApiError} 404 unless it is a dead letter; 409 when something else was decided, or the queue is being
+ * deleted
  */
 export function planMove(
   q: Named & Stored & Configured,
@@ -106,8 +103,6 @@ export function endMove(q: Named & Stored & Observed & Woken, key: number, adopt
   q.wake.at(0);
 }
 
-// ---- in the target -----------------------------------------------------------------------------
-
 /**
  * Would this queue take the job? Writes nothing.
  * @throws {ApiError} 409 draining, being deleted, id taken; 400 job type not allowed; 422 retry policy; 429 full
@@ -124,8 +119,7 @@ export function considerMove(q: Named & Stored & Configured, job: MovedJob): voi
 }
 
 /**
- * Takes the job, once for each decision, or refuses it for good.
- * @param ticket as in {@link onceForMove}
+ * Takes the job, once for each decision, or refuses it for good. @param ticket as in {@link onceForMove}
  * @throws {ApiError} 503 when the ticket was given up, or the storage is full: the decision has no answer then
  */
 export function adoptMoved(

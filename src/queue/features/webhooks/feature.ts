@@ -2,7 +2,6 @@
 import { noticeMessages } from '../../../across/feed/notices';
 import type { Feature, Host } from '../../feature';
 
-/** The feature: it only notifies. */
 export function webhooks({ q, write, others }: Host): Feature {
   return { messages: [noticeMessages(q.store.outbox, write, (id) => others.webhook(id))] };
 }

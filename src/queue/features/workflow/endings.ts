@@ -10,7 +10,6 @@ const MAX_ENDINGS = 100;
 
 const read = ({ data }: { data: string }) => JSON.parse(data) as Ending[];
 
-/** The feature: it only notifies. */
 export function endings(host: Host): Feature {
   return { messages: [endingMessages(host)] };
 }

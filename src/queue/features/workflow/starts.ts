@@ -11,14 +11,12 @@ export function stepsTaken(sql: SqlStorage, workflow: string): Map<number, strin
   return found;
 }
 
-/** Notes jobs that were taken. One row written. */
 export function noteTaken(sql: SqlStorage, workflow: string, jobs: ReadonlyMap<number, string | null>): void {
   const data = JSON.stringify(Object.fromEntries(jobs));
   const insert = 'INSERT INTO workflow_starts (workflow, first, data) VALUES (?, ?, ?)';
   sql.exec(insert, workflow, Math.min(...jobs.keys()), data).toArray();
 }
 
-/** What was noted for a workflow, by its first step. */
 export function startsOf(sql: SqlStorage, workflow: string): Start[] {
   return sql
     .exec<{ first: number; data: string }>('SELECT first, data FROM workflow_starts WHERE workflow = ?', workflow)
@@ -27,8 +25,7 @@ export function startsOf(sql: SqlStorage, workflow: string): Start[] {
 }
 
 /**
- * Forgets notes that the workflow has itself.
- * @param known what was noted when the workflow was asked
+ * Forgets notes that the workflow has itself. @param known what was noted when the workflow was asked
  * @param unrecorded steps that the workflow may still ask this queue to take
  */
 export function forgetStarts(

@@ -12,10 +12,8 @@ import { addEnding } from '../../store/workflow-endings';
 import { noteTaken, stepsTaken } from './starts';
 
 /**
- * Enqueues jobs of a workflow. A job that this queue has taken before is not taken again. A job that it refuses for
- * good has ended, and the workflow is notified.
- * @returns the job of each step, in their order; null where it was refused for good; undefined where the queue cannot
- * take it now, if it takes others
+ * Enqueues jobs of a workflow, each once. A job refused for good has ended, and the workflow is notified.
+ * @returns per step, in order: its job; null: refused for good; undefined: not now, though others were taken
  * @throws {ApiError} when the queue cannot take them now; then nothing was written
  */
 export function startSteps(q: QueueParts, start: StepStart, now: number): (string | null | undefined)[] {
@@ -60,8 +58,8 @@ function enqueueAccepted(
 }
 
 /**
- * In one go, which costs fewest rows. If the queue refuses that, each job is judged alone. Then it takes the place of
- * no other job, which may be one of these.
+ * Enqueues all together, which costs fewest rows; if refused, one by one, replacing no jobs, which may be among
+ * these.
  */
 function outcomesOf(q: QueueParts, jobs: readonly NewJob[], now: number, mayDrop: boolean): Outcome<EnqueuedJob>[] {
   const all = outcomeOf(() => enqueue(q, jobs, now, mayDrop).jobs);
@@ -69,7 +67,6 @@ function outcomesOf(q: QueueParts, jobs: readonly NewJob[], now: number, mayDrop
   return jobs.map((job) => outcomeOf(() => enqueue(q, [job], now, false).jobs[0] as EnqueuedJob));
 }
 
-/** Cancels those of these jobs that have not ended. */
 export function cancelSteps(q: QueueParts, ids: readonly string[], now: number): void {
   for (const id of ids) {
     const found = find(q, id);

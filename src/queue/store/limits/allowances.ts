@@ -1,6 +1,6 @@
 /**
- * What this queue holds of the allowances of keys that count in all queues, in memory: see {@link Holder}. A rollback
- * changes nothing of it. Starts that were counted in a transaction that failed are lost, never used twice.
+ * What this queue holds of shared allowances, in memory ({@link Holder}). Not rolled back: failed starts are lost,
+ * never used twice.
  */
 import { Holder, type Situation } from '../../../allowance/holder';
 import { plainKey, scopeOf } from '../../../job/limits/policy';
@@ -59,7 +59,6 @@ export class Allowances {
     return next;
   }
 
-  /** The keys whose moment has come. */
   due(now: number): string[] {
     return [...this.stirred].filter((key) => (this.holders.get(key)?.lookAt ?? Number.POSITIVE_INFINITY) <= now);
   }

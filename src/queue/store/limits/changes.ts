@@ -20,10 +20,7 @@ export function overridesChanged(q: Stored & Configured, before: QueueDefaults |
   }
 }
 
-/**
- * Forgets overrides of these keys that have ended. Otherwise each start of the object would look at them again. One row
- * written.
- */
+/** Forgets ended overrides of these keys, or each object start would look at them. One row written. */
 export function forgetEnded(q: Stored & Configured, keys: readonly string[], now: number): void {
   const { defaults } = q.config;
   if (!defaults?.overrides || keys.length === 0) return;

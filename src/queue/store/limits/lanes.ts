@@ -1,10 +1,9 @@
 /**
- * Jobs that one consumer has read and that wait for their keys: those of one rank, by key. While its key has no room, a
- * lane costs nothing. Once the key has room again, its lane is *open*: its jobs are taken among those that are read, in
- * the order of the rank, until one of them finds no room. Where groups take turns they are read ahead then; in a strict
- * order they stay in their groups, which continue.
+ * Lanes: jobs that a consumer has read and that wait for their keys, by rank and key. A closed lane costs nothing; an
+ * *open* one is merged in rank order until a job finds no room. With group turns its jobs are read ahead; in strict
+ * order they stay in their groups.
  *
- * All of this is memory, and a hint: the row of a job says whether it still waits. Losing it costs reads, never a job.
+ * Memory only, a hint: losing it costs reads, never a job.
  */
 import type { Position } from '../due-index';
 import type { JobRow } from '../job-row';
@@ -30,14 +29,12 @@ export const laneName = (key: string, hasBegun: boolean): string => (hasBegun ? 
 export const laneOf = (row: Pick<JobRow, 'limit_key' | 'attempt' | 'history'>): string | undefined =>
   row.limit_key === null ? undefined : laneName(row.limit_key, isBegun(row));
 
-/** The lane of one key. Its position is that of its first job. */
 class KeyLane implements Position {
   at = 0;
   attempt = 0;
   key = 0;
   /** How many of its jobs may be taken until it is opened again; 0: it is not open. */
   left = 0;
-  /** Runs of jobs in it. */
   length = 0;
   private readonly runs: SortedList<Run, Position>;
 
@@ -164,12 +161,10 @@ export class KeyLanes {
     return { ...from, key: from.key - 1 };
   }
 
-  /** Does the job wait here? */
   has(name: string, position: Position): boolean {
     return this.lanes.get(name)?.has(position) === true;
   }
 
-  /** The first jobs of a lane. */
   firstOf(name: string, limit: number): Position[] {
     const found: Position[] = [];
     for (const position of this.lanes.get(name)?.jobs() ?? []) if (found.push(position) === limit) break;

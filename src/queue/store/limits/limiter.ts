@@ -54,12 +54,10 @@ export class Limiter {
     }
   }
 
-  /** The key as its users call it. */
   get name(): string {
     return plainKey(this.key);
   }
 
-  /** What to store, as JSON. */
   data(): string {
     const stored: StoredKey = {
       limits: this.limits,
@@ -75,7 +73,6 @@ export class Limiter {
     return override && holds(override, now) ? override : undefined;
   }
 
-  /** The limits in force. */
   inForce(now: number): Limits {
     if (this.holder) return this.holder.limits(this.situation(now));
     return overridden(this.limits, this.around.overrides.at(this.key, now));
@@ -90,7 +87,6 @@ export class Limiter {
     return this.holder?.isUndecided(this.situation(now, running)) ?? false;
   }
 
-  /** Has an operator stopped the key? */
   isStopped(now: number): boolean {
     const { concurrency, rate, throttle } = this.inForce(now);
     return concurrency === 0 || rate?.limit === 0 || throttle?.limit === 0;
@@ -106,10 +102,7 @@ export class Limiter {
     return hasBegun ? this.usage.roomToGoOn(limits, running) : this.usage.room(limits, running, now);
   }
 
-  /**
-   * When rate and throttle let the next job start, epoch ms: now or earlier if they do. Undefined: only an operator, or
-   * the end of an attempt, can let it start.
-   */
+  /** When rate and throttle let the next job start, epoch ms; undefined: an operator or the end of an attempt must. */
   opensAt(now: number): number | undefined {
     return this.holder ? this.holder.opensAt(this.situation(now)) : this.usage.opensAt(this.inForce(now), now);
   }
@@ -131,18 +124,15 @@ export class Limiter {
     return this.holder ? this.opensAt(now) : this.usage.book(this.inForce(now), now);
   }
 
-  /** How many of these jobs may not start now. */
   withoutRoom({ all, begun }: WaitingJobs, running: number, now: number): number {
     return Math.max(0, all - begun - this.room(running, now), all - this.room(running, now, true));
   }
 
-  /** Notes starts. */
   started(count: number, now: number): void {
     if (this.holder) this.holder.take(count, this.situation(now));
     else if (this.usage.started(this.inForce(now), count, now)) this.isChanged = true;
   }
 
-  /** Sets when the key is next looked at. */
   setCheck(at: number | null): void {
     if (at === this.checkAt) return;
     this.checkAt = at;

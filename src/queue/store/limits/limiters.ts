@@ -1,7 +1,6 @@
 /**
- * The keys of one queue. Memory holds those in use, the table all that are known. A key is written at most once in a
- * transaction, at its end, if it changed. A key that bounds only concurrency is written when it is first used and never
- * again.
+ * The keys of one queue: used ones in memory, all in the table. Written at most once per transaction if changed; a
+ * key with concurrency alone only once.
  */
 import { LIMIT } from '../../../durable/sql';
 import type { Allowances } from './allowances';
@@ -88,7 +87,6 @@ export class Limiters {
       .map(({ key }) => key);
   }
 
-  /** All keys that are known, in order. */
   known(limit: number): string[] {
     return this.sql
       .exec<{ key: string }>(`SELECT key FROM limit_keys WHERE key > ? ORDER BY key ${LIMIT}`, QUEUE_KEY, limit)
@@ -117,7 +115,6 @@ export class Limiters {
     if (limiter.checkAt !== null) this.nextRow = Math.min(this.nextRow, limiter.checkAt);
   }
 
-  /** Forgets a key. One row written if it was stored. */
   remove(limiter: Limiter): void {
     this.cache.delete(limiter.key);
     this.changed.delete(limiter);
@@ -137,8 +134,8 @@ export class Limiters {
   }
 
   /**
-   * Notes what this transaction will write: counted starts must survive a later operation that fails.
-   * @returns is it the first such note of the transaction?
+   * Notes what this transaction will write: counted starts survive a later failed operation. @returns is it the
+   * first?
    */
   mark(): boolean {
     for (const limiter of this.unmarked) {
@@ -148,9 +145,7 @@ export class Limiters {
     return this.marked.size === 0;
   }
 
-  /**
-   * Undoes what came after a mark; call it once {@link load} has forgotten everything. @param isFirst from {@link mark}
-   */
+  /** Undoes what came after a mark, after {@link load}. @param isFirst from {@link mark} */
   rollback(isFirst: boolean): void {
     if (isFirst) this.marked.clear();
     if (this.changed.size > 0) return;

@@ -1,10 +1,6 @@
 /**
- * What operators set for keys in all queues and, where they set nothing, what the deployment's code sets, as this queue
- * received it.
- *
- * They are a part of the settings of all queues, in memory and in their row. A key that is met for the first time finds
- * its override here. An override costs no row of the key's own, and its end wakes the queue only while jobs wait for
- * the key.
+ * Operators' settings of shared keys, else the code's, as this queue received them: part of the settings of all
+ * queues, without rows of their own. The end of an override wakes the queue only while jobs wait for the key.
  */
 import { holds, type LimitOverrides } from '../../../job/limits/overrides';
 import type { LimitOverride } from '../../../job/limits/policy';
@@ -28,7 +24,6 @@ export class Overrides {
     this.version = defaults?.version ?? 0;
   }
 
-  /** The operator's override of the key; it may have ended. */
   get(key: string): LimitOverride | undefined {
     return this.said.get(key);
   }

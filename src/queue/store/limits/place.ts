@@ -38,7 +38,6 @@ export function runningOf(q: Stored, key: string): number {
   return q.store.leases.runningByKey.get(key) ?? 0;
 }
 
-/** A job with these limits arrives: from now on the newest job's limits are those of its key. */
 export function learn(q: Stored & Woken, policy: LimitPolicy, now: number): void {
   const { key, limits } = policy;
   const limiter = q.store.limiters.get(key);

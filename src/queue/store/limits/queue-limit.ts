@@ -1,6 +1,6 @@
 /**
- * The limits of a queue as a whole (`rate_limit` of its settings): attempts that may run at once, and starts in a
- * period, over all its jobs. They close the queue as a pause would, and open it again.
+ * The queue's own limits (`rate_limit`): concurrency and starts in a period over all jobs; they close it like a
+ * pause.
  */
 import type { Limits } from '../../../job/limits/policy';
 import type { Configured, Stored } from '../parts';
@@ -50,7 +50,6 @@ export function noteQueueStarts(q: Stored & Configured, count: number, now: numb
   if (limiter.isChanged) q.store.limiters.save(limiter);
 }
 
-/** The queue's limits were removed: forgets what they counted. */
 export function forgetQueueStarts(q: Stored): void {
   const limiter = q.store.limiters.find(QUEUE_KEY);
   if (limiter) q.store.limiters.remove(limiter);
