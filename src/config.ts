@@ -32,6 +32,7 @@ import { type ApiKey, readApiKeys } from './job/access';
 import { defined, type Reader, reader } from './job/envelope/fields';
 import { invalidConfiguration } from './job/errors';
 import { readListVariable } from './job/list-variable';
+import { own } from './job/own';
 import { pseudonyms, type Redactor, readRedactionRules, redactor } from './job/redaction';
 import { RETRY_VARIABLES, variablesLayer } from './job/retry/variables';
 import { STORAGE_BOUNDS } from './job/settings';
@@ -197,7 +198,7 @@ function isOn(value: unknown): boolean {
 function readRetryVariables(env: Env): Record<string, string | undefined> {
   const values = env as unknown as Record<string, unknown>;
   const variables = Object.fromEntries(
-    RETRY_VARIABLES.map((name) => [name, values[name] === undefined ? undefined : String(values[name])]),
+    RETRY_VARIABLES.map((name) => [name, own(values, name) === undefined ? undefined : String(own(values, name))]),
   );
   variablesLayer(variables);
   return variables;

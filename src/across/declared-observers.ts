@@ -130,7 +130,7 @@ class ObserverWork {
     if (before !== undefined) this.webhookTexts[name] = before;
     const isWanted = this.again.webhooks.has(name);
     if (!isWanted && isChanged(before, existing && textOfWebhook(existing))) return;
-    for (const member of ['url', 'secret', 'routing_key']) mustBeSet(entry[member], member);
+    for (const member of ['url', 'secret', 'routing_key']) mustBeSet(own(entry, member), member);
     const secret = optional(entry, 'secret', readWebhookSecret);
     const members = parseWebhook(entry, readWebhookUrl(this.env));
     const text = textOfWebhook(members);

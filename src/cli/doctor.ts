@@ -5,6 +5,7 @@ import { parseEnv } from 'node:util';
 import type { TocsinClient } from '../client/client';
 import type { Deployment } from '../client/server';
 import type { TargetStatus } from '../client/targets';
+import { own } from '../job/own';
 import { NotFoundError, TocsinError, UnauthorizedError } from '../producer/errors';
 import type { Endpoint } from './connection';
 import { CliError, failureOf } from './failure';
@@ -96,9 +97,11 @@ function partChecks(config: WranglerConfig, env: string | undefined): Check[] {
 /**
  * What wrangler does not pass on from the top level to an environment, though handlers and settings may be among it.
  */
-function bindingChecks({ file, values }: WranglerConfig, env: string, own: Record<string, unknown>): Check[] {
+function bindingChecks({ file, values }: WranglerConfig, env: string, section: Record<string, unknown>): Check[] {
   const top: Record<string, unknown> = values;
-  const lacking = ['vars', 'services', 'durable_objects'].filter((name) => top[name] !== undefined && !(name in own));
+  const lacking = ['vars', 'services', 'durable_objects'].filter(
+    (name) => own(top, name) !== undefined && !(name in section),
+  );
   if (lacking.length === 0) return [];
   const message = `env.${env} of ${file} has no ${lacking.join(' and no ')}: an environment does not inherit those of the top level.`;
   return [warned('environment', message, 'Repeat there what the queue and its handlers need.')];

@@ -1,6 +1,7 @@
 /** How a command fails: one line, one hint, an exit code. Never a stack. */
 import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
+import { own } from '../job/own';
 import { TocsinError, UnauthorizedError } from '../producer/errors';
 
 export const EXIT = { ok: 0, failure: 1, usage: 2 } as const;
@@ -187,6 +188,6 @@ function causeOf(error: Error): string {
   }
   if (last.name === 'TimeoutError') return 'it took too long';
   const { code } = last as NodeJS.ErrnoException;
-  const words = code === undefined ? undefined : CAUSES[code];
+  const words = code === undefined ? undefined : own(CAUSES, code);
   return words === undefined ? (last.message.split('\n')[0] ?? '').replace(/\.$/, '') : `${words} (${code})`;
 }

@@ -1,6 +1,7 @@
 /** Whole queues as files, out and in. What a queue sends, and what it is sent, is checked here too. */
 import type * as contract from '../contract/export';
 import { FileError, linesOf, type Part, PartReader } from '../job/export/file';
+import { own } from '../job/own';
 import { messageOf } from '../job/thrown';
 import { InvalidJobError, UnavailableError } from '../producer/errors';
 import type { Named } from '../producer/names';
@@ -126,7 +127,7 @@ export class Sender {
     const answer = await this.send('POST', path, body, { headers: { 'Content-Type': TYPE } });
     const come = shaped<Imported>(answer, 'imported', 'what was imported');
     for (const name of ['parts', 'imported', 'known', 'idRows', 'schedules'] as const) sum[name] += come[name];
-    for (const [what, n] of Object.entries(come.notKept)) sum.notKept[what] = (sum.notKept[what] ?? 0) + n;
+    for (const [what, n] of Object.entries(come.notKept)) sum.notKept[what] = (own(sum.notKept, what) ?? 0) + n;
     sum.lastPart = come.lastPart;
     options.onProgress?.(sum);
   }

@@ -3,6 +3,7 @@ import { v7 as uuidv7 } from 'uuid';
 import type { Schema } from '../durable/schema';
 import { readFact, writeMeta } from '../durable/sql';
 import { notFound, payloadTooLarge } from '../job/errors';
+import { own } from '../job/own';
 import type { Pool } from '../job/pools/pool';
 import { inTurn, moveOn, type Passes, portions } from '../job/pools/turns';
 import type { PoolCounts, PoolPlan, PoolTaken } from '../rpc/pools';
@@ -133,7 +134,7 @@ export class PoolDesk {
     past.passes = moveOn(pool, past.passes, taken, short);
     for (const [queue, count] of Object.entries(taken)) {
       if (count > 0 && pool.queues.includes(queue))
-        past.dispatched[queue] = { count: (past.dispatched[queue]?.count ?? 0) + count, at: now };
+        past.dispatched[queue] = { count: (own(past.dispatched, queue)?.count ?? 0) + count, at: now };
     }
     if (Object.keys(taken).length === 0 || now - this.savedAt < SAVE_EVERY_MS) return;
     this.savedAt = now;

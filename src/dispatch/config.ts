@@ -18,6 +18,7 @@ import { defined, readInteger, readWord } from '../job/envelope/fields';
 import { readMembers } from '../job/envelope/members';
 import { isQueueName } from '../job/envelope/names';
 import { invalidConfiguration, outcomeOf } from '../job/errors';
+import { own } from '../job/own';
 import { Remote } from './remote';
 import { readSigning, type Wrong } from './signing';
 import { type Allows, parseTargetUrl, TARGET_URL_RULE } from './target-url';
@@ -152,7 +153,7 @@ function readBindingTarget({ key, options, env }: HandlerEntry): TargetConfig {
   refuseUnknown(key, options, BINDING_OPTIONS);
   const name = options.binding;
   if (typeof name !== 'string' || name === '') throw wrong(`"${key}" must name a binding or a url`, { key });
-  const binding = env[name];
+  const binding = own(env, name);
   if (typeof binding !== 'object' || binding === null || typeof (binding as Binding).fetch !== 'function') {
     throw wrong(`"${key}" is mapped to the binding ${name}, which does not exist or is not a service`, {
       key,

@@ -1,6 +1,7 @@
 /** Delivers jobs to a handler Worker: one call over its service binding, and the outcome of each job in it. */
 
 import { type AttemptOutcome, failed } from '../job/attempt/outcome';
+import { own } from '../job/own';
 import { withMaskedUrls } from '../job/secrets';
 import { cut } from '../job/text';
 import { isA, messageOf } from '../job/thrown';
@@ -301,7 +302,7 @@ function headersOf({ payload, deliveries }: CallTerms): Headers {
   // A delivery id never comes back once its lease is over. The handler must remember it for twice that time.
   headers.set('X-OJS-Idempotency-Window', String(Math.ceil((timeoutMs * 2) / 1000) + 20));
   for (const [name, max] of MAX_TRACE_HEADERS) {
-    const value = job.meta[name];
+    const value = own(job.meta, name);
     if (typeof value === 'string' && value.length <= max && /^[\x20-\x7e]+$/.test(value)) headers.set(name, value);
   }
   return headers;

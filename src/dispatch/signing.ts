@@ -1,5 +1,6 @@
 import type { ApiError } from '../job/errors';
 import { invalidConfiguration } from '../job/errors';
+import { own } from '../job/own';
 import type { Signing } from './remote';
 import { parseSecrets, SECRET_RULE, SIGNATURES, type Signature } from './signature';
 
@@ -64,7 +65,7 @@ function readSecrets(key: string, options: Values, env: Values, wrong: Wrong): s
 }
 
 function readSecretVariable(variable: string, env: Values, who: string): string[] {
-  const text = env[variable];
+  const text = own(env, variable);
   if (text === undefined || text === '') {
     const message = `${who} needs a secret to sign with: set ${variable} (wrangler secret put ${variable}).`;
     throw invalidConfiguration(message, { variable, missing: [variable] });

@@ -2,6 +2,7 @@
  * The live connection of an open call. Messages of its runs are lines of an answer that is begun early. The queue's
  * replies arrive over the body of the request.
  */
+import { own } from '../job/own';
 import type { JobEnvelope } from '../producer/envelope';
 import { errorFor, type TocsinError, UnavailableError, unanswered } from '../producer/errors';
 import { named } from '../producer/names';
@@ -148,7 +149,7 @@ export class LineVoice implements Voice {
 function refusal(error: Record<string, unknown>): TocsinError {
   const code = stringOf(error.code) ?? 'unavailable';
   const retryable = error.retryable === true;
-  const status = STATUS[code] ?? (retryable ? 503 : 400);
+  const status = own(STATUS, code) ?? (retryable ? 503 : 400);
   const details = isObject(error.details) ? (named(error.details) as Record<string, unknown>) : undefined;
   return errorFor(stringOf(error.message) ?? code, { status, code, retryable, details, hint: stringOf(error.hint) });
 }

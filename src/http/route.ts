@@ -2,6 +2,7 @@
 
 import type { Contract, Exchange, Method, RouteRules } from '../contract/route';
 import type { Scope } from '../job/access';
+import { own } from '../job/own';
 import type { Answer, AppContext } from './context';
 
 export { METHODS } from '../contract/route';
@@ -39,7 +40,7 @@ export function serve<Contracts extends Record<string, Contract>>(
   return Object.entries(contracts).map(([name, contract]) => ({
     ...contract,
     contract,
-    handler: handlers[name] as RouteHandler,
+    handler: own(handlers as Record<string, unknown>, name) as RouteHandler,
   }));
 }
 

@@ -7,6 +7,7 @@ import type { GroupSettings } from './group';
 import type { LimitOverrides } from './limits/overrides';
 import type { Limits } from './limits/policy';
 import type { Maintenance } from './maintenance';
+import { own } from './own';
 import type { RetryInput } from './record';
 import type { SchemaMode } from './schemas/misfit';
 import type { SchemaStamp } from './schemas/stamp';
@@ -95,7 +96,7 @@ export function changed(config: QueueConfig, change: SettingsChange): QueueConfi
   const merged: Record<string, unknown> = { ...config };
   for (const [name, value] of Object.entries(change)) {
     if (value === null) delete merged[name];
-    else if (isNested(name)) merged[name] = without({ ...(merged[name] as object), ...(value as object) });
+    else if (isNested(name)) merged[name] = without({ ...(own(merged, name) as object), ...(value as object) });
     else if (value !== undefined) merged[name] = value;
   }
   return merged as QueueConfig;
@@ -131,7 +132,7 @@ export function withBuiltIns(config: QueueConfig): QueueConfig {
  */
 export function keepsLess(before: QueueConfig, after: QueueConfig, storageBytes?: number): string | undefined {
   const [were, are] = [keptBy(before, storageBytes), keptBy(after, storageBytes)];
-  return Object.keys(are).find((name) => (are[name] as number) < (were[name] as number));
+  return Object.keys(are).find((name) => (are[name] as number) < (own(were, name) as number));
 }
 
 function keptBy(config: QueueConfig, storageBytes: number = DEFAULTS.maxStorageBytes): Record<string, number> {

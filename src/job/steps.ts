@@ -4,6 +4,7 @@ import { storable, storableText } from './attempt/notes';
 import { utf8Bytes } from './bytes';
 import { defined, isObject, type Reader, readInteger, readPathName, withinBytes } from './envelope/fields';
 import { invalidRequest, payloadTooLarge } from './errors';
+import { own } from './own';
 import type { JobStep } from './wire';
 
 export type StepRecord = JobStep;
@@ -87,7 +88,7 @@ export class StepBook {
    * @throws {ApiError} 413 when the records would be too many or too large; 400 when one nests too deep
    */
   add(name: string, record: StepRecord): StepRecord | undefined {
-    const before = this.steps[name];
+    const before = own(this.steps, name);
     if (before !== undefined && (isFinal(before) || !isFinal(record))) return before;
     const size = this.size ?? sizeOf(this.steps);
     const count = size.count + (before === undefined ? 1 : 0);

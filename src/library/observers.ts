@@ -4,6 +4,7 @@ import { readWebhookSecret, readWebhookUrl } from '../config';
 import { parseAlert } from '../job/alert/parse';
 import { optional, readName } from '../job/envelope/fields';
 import { notKnown } from '../job/near-miss';
+import { own } from '../job/own';
 import { parseWebhook } from '../job/webhook/parse';
 
 /**
@@ -49,7 +50,7 @@ export function readDeclaredWebhook(name: string, declared: DeclaredWebhook): Re
   const entry = JSON.parse(JSON.stringify({ ...rest, routing_key })) as Record<string, unknown>;
   const known = { ...entry };
   for (const [member, standIn] of Object.entries(STAND_INS)) {
-    if (isVariable(entry[member], member)) known[member] = standIn;
+    if (isVariable(own(entry, member), member)) known[member] = standIn;
   }
   parseWebhook(known, readUrl);
   optional(known, 'secret', readWebhookSecret);

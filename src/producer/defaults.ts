@@ -1,4 +1,5 @@
 /** Defaults of a registered job type: they apply where the enqueue sets nothing. */
+import { own } from '../job/own';
 import type { Duration } from './envelope';
 import type { JobOptions } from './job';
 import { namesOf } from './known';
@@ -34,11 +35,11 @@ export function withDefaults<Options extends JobOptions>(
   except: readonly string[] = [],
 ): Options {
   if (defaults === undefined) return options;
-  const own: Record<string, unknown> = { ...options };
-  const hasStart = own.delay !== undefined || own.delayUntil !== undefined;
+  const chosen: Record<string, unknown> = { ...options };
+  const hasStart = chosen.delay !== undefined || chosen.delayUntil !== undefined;
   for (const [name, value] of Object.entries(defaults)) {
-    if (own[name] !== undefined || except.includes(name) || (name === 'delay' && hasStart)) continue;
-    own[name] = value;
+    if (own(chosen, name) !== undefined || except.includes(name) || (name === 'delay' && hasStart)) continue;
+    chosen[name] = value;
   }
-  return own as Options;
+  return chosen as Options;
 }

@@ -4,6 +4,7 @@ import { newId } from '../handler/run';
 import type { StepRecord } from '../handler/step-rules';
 import type { Job } from '../handler/types';
 import { AnswerVoice, type ChildJob, type Notes, type Voice } from '../handler/voice';
+import { own } from '../job/own';
 import type { JobEnvelope } from '../producer/envelope';
 
 export class Recorder implements Voice {
@@ -30,7 +31,7 @@ export class Recorder implements Voice {
   }
 
   async record(name: string, record: StepRecord): Promise<StepRecord | undefined> {
-    const before = this.steps[name];
+    const before = own(this.steps, name);
     // As at the queue: a sleep or a wait gives way, anything else has won.
     if (before !== undefined && !('until' in before)) return before;
     this.steps[name] = record;

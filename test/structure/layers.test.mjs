@@ -60,7 +60,14 @@ const TYPES_ONLY = {
 };
 
 /** What both sides have: it is shared as it is, so it may import nothing that runs. */
-const SHARED = ['job/options.ts', 'job/thrown.ts', 'job/event-types.ts', 'job/export/file.ts', 'job/near-miss.ts'];
+const SHARED = [
+  'job/options.ts',
+  'job/thrown.ts',
+  'job/event-types.ts',
+  'job/export/file.ts',
+  'job/near-miss.ts',
+  'job/own.ts',
+];
 
 /** The order inside the queue: an import goes to the left, or stays. Features do not know each other. */
 const QUEUE = ['store', 'read', 'jobs', 'features', 'engine', 'object'];

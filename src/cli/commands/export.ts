@@ -7,6 +7,7 @@ import { pipeline } from 'node:stream/promises';
 import type { TocsinClient } from '../../client/client';
 import { type Imported, Sender } from '../../client/export';
 import { isJobLine } from '../../job/export/file';
+import { own } from '../../job/own';
 import { remote, type Session, session } from '../command';
 import { type ConnectionOptions, requestsTo } from '../connection';
 import { notWritten, usageError } from '../failure';
@@ -201,4 +202,4 @@ const WORDS: Readonly<Record<string, string>> = {
   settings: 'settings, because the queue keeps its own',
 };
 
-const wordsOf = (what: string) => WORDS[what] ?? what;
+const wordsOf = (what: string) => own(WORDS, what) ?? what;

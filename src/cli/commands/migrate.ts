@@ -1,4 +1,5 @@
 import { Argument, type Command } from 'commander';
+import { own } from '../../job/own';
 import { list, remote, session } from '../command';
 import type { ConnectionOptions } from '../connection';
 import { CliError, usageError } from '../failure';
@@ -53,15 +54,15 @@ function addressOf(address: string | undefined, { fromEnv }: Options, env: Termi
   if (address !== undefined && fromEnv !== undefined) throw usageError('Give the address or --from-env, not both.');
   if (fromEnv === undefined && address !== undefined) return address;
   if (fromEnv === undefined) throw usageError('Where is its data?', 'Give an address such as redis://localhost:6379.');
-  const found = env[fromEnv];
+  const found = own(env, fromEnv);
   if (found) return found;
   throw usageError(`The environment has no ${fromEnv}.`);
 }
 
 function withinOf(system: string, options: Options): string | undefined {
-  const taken = SYSTEMS[system]?.option;
+  const taken = own(SYSTEMS, system)?.option;
   const other = taken === 'prefix' ? 'schema' : 'prefix';
   if (options[other] !== undefined) throw usageError(`${system} has no ${other}.`, `Use --${taken}.`);
-  if (options.crontab !== undefined && !SYSTEMS[system]?.hasCrontab) throw usageError(`${system} has no crontab.`);
+  if (options.crontab !== undefined && !own(SYSTEMS, system)?.hasCrontab) throw usageError(`${system} has no crontab.`);
   return taken && options[taken];
 }

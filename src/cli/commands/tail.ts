@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import type { TocsinClient } from '../../client/client';
 import type { QueueEvent } from '../../client/event';
 import type { JobResult } from '../../client/results';
+import { own } from '../../job/own';
 import { integer, list, remote, session } from '../command';
 import type { ConnectionOptions } from '../connection';
 import { failureOf } from '../failure';
@@ -80,7 +81,7 @@ async function withResults(tocsin: TocsinClient, events: readonly QueueEvent[]):
   const none = { results: {} as Record<string, JobResult> };
   const { results } = await tocsin.jobs.results(completed).catch(() => none);
   return events.map((event) => {
-    const { result } = (event.type === 'job.completed' && results[event.subject]) || {};
+    const { result } = (event.type === 'job.completed' && own(results, event.subject)) || {};
     return result === undefined ? event : { ...event, data: { ...event.data, result } };
   });
 }

@@ -1,4 +1,5 @@
 /** Reads BullMQ from Redis without its library, which writes while reading and refuses other versions' data. */
+import { own } from '../../job/own';
 import { JOB_MEMBERS, jobOf, legacyHash, REMARKS, scheduleOf } from './bullmq-job';
 import { type Finding, type ForeignQueues, left, type Opening } from './found';
 import { AGAIN, literally, Redis } from './redis';
@@ -81,7 +82,7 @@ export async function openBullMQ({ url, within = PREFIX, now }: Opening): Promis
     const sized = (set: string) => redis.number('ZCARD', key(queue, set));
     const meta = await redis.hash(key(queue, 'meta'));
     const isPaused = meta.paused !== undefined || (await redis.number('LLEN', key(queue, 'paused'))) > 0;
-    const limits = ['concurrency', 'max'].filter((name) => meta[name] !== undefined).length;
+    const limits = ['concurrency', 'max'].filter((name) => own(meta, name) !== undefined).length;
     return [
       ...left('flows that wait for children', await sized('waiting-children'), 'As with the jobs of flows.'),
       ...left(

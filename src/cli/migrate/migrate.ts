@@ -1,4 +1,5 @@
 import type { TocsinClient } from '../../client/client';
+import { own } from '../../job/own';
 import { usageError } from '../failure';
 import { PREFIX as BULLMQ_PREFIX, openBullMQ } from './bullmq';
 import type { ForeignQueues, FoundSchedule, Opening } from './found';
@@ -42,7 +43,7 @@ export interface Migration {
 /** Moves it. @throws {CliError} where the source cannot be read @throws {TocsinError} where nothing can be sent */
 export async function migrate(migration: Migration): Promise<Tally> {
   const { system, url, crontab, queues, renamed, tocsin, now, progress } = migration;
-  const { open, within: usual } = SYSTEMS[system] as System;
+  const { open, within: usual } = own(SYSTEMS, system) as System;
   const within = migration.within ?? usual;
   const source = await open({ url, within, crontab, now: now() });
   const tally = new Tally(source.remarks);

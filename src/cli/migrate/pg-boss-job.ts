@@ -1,4 +1,5 @@
 /** What jobs and schedules of pg-boss mean here. Pure: rows in, what is sent out. */
+import { own } from '../../job/own';
 import type { RetryPolicy } from '../../producer/envelope';
 import { epochOf, type Finding, FOR_A_TIME, inRange, type Mapped, ranOf, startingAt, type WorkOptions } from './found';
 
@@ -22,7 +23,7 @@ const DAY_MS = 86_400_000;
 const MAX_DOUBLINGS = 16;
 
 /** A column, under its name of either age. */
-const column = (row: Row, name: string): unknown => row[name] ?? row[name.replaceAll('_', '')] ?? undefined;
+const column = (row: Row, name: string): unknown => own(row, name) ?? own(row, name.replaceAll('_', '')) ?? undefined;
 const text = (row: Row, name: string): string | undefined => column(row, name) as string | undefined;
 const number = (row: Row, name: string): number | undefined => {
   const value = column(row, name);
@@ -169,8 +170,8 @@ export function scheduleOf(row: Row, queue: Row): Finding {
     return { kind: 'broken', of: 'schedule', id, queue: name, name, message };
   }
   const given = (row.options ?? {}) as Row;
-  const said = Object.entries(SEND_OPTIONS).flatMap(([option, own]) =>
-    given[option] == null ? [] : [[own, given[option]]],
+  const said = Object.entries(SEND_OPTIONS).flatMap(([option, ours]) =>
+    own(given, option) == null ? [] : [[ours, own(given, option)]],
   );
   const group = given.group as { id?: string; tier?: string } | undefined;
   const sent = { ...queue, name, group_id: group?.id, group_tier: group?.tier, ...Object.fromEntries(said) };

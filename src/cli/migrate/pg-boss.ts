@@ -1,4 +1,5 @@
 /** Reads pg-boss out of PostgreSQL: the tables of versions 7 to 12, whose columns differ little. */
+import { own } from '../../job/own';
 import { type Finding, type ForeignQueues, type FoundLeft, left, type Opening, readJson, readOne } from './found';
 import { jobOf, REMARKS, type Row, scheduleOf } from './pg-boss-job';
 import { Postgres } from './postgres';
@@ -63,7 +64,7 @@ export async function openPgBoss({ url, within = SCHEMA, now }: Opening): Promis
     const counted = `SELECT state::text, count(*)::int AS count FROM ${schema}.job
       WHERE state >= 'active' AND ${where} GROUP BY state ORDER BY state`;
     for (const { state, count } of await db.rows<{ state: string; count: number }>(counted, values)) {
-      yield* left(`${state} jobs`, count, TODO[state] ?? ENDED);
+      yield* left(`${state} jobs`, count, own(TODO, state) ?? ENDED);
     }
   }
 

@@ -1,5 +1,6 @@
 /** What jobs of Sidekiq mean here. Pure: what Redis holds in, what is sent out. */
 import { isObject, parseObject } from '../../job/envelope/fields';
+import { own } from '../../job/own';
 import { quote } from '../../job/text';
 import type { RetryPolicy } from '../../producer/envelope';
 import {
@@ -110,7 +111,10 @@ export function jobOf(json: string, queue?: string, dueAt?: number): Finding {
 /** Whose it is, as far as it can be read: an element of a list may be anything. */
 function originOf(json: string, queue?: string) {
   const found: Record<string, unknown> = parseObject(json) ?? {};
-  const textOf = (name: string) => (typeof found[name] === 'string' ? found[name] : undefined);
+  const textOf = (name: string) => {
+    const value = own(found, name);
+    return typeof value === 'string' ? value : undefined;
+  };
   return {
     id: textOf('jid') ?? '?',
     queue: queue ?? textOf('queue') ?? 'default',

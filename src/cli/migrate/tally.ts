@@ -1,4 +1,5 @@
 /** Counts what becomes of each thing that was found. Bounded, however much that is. */
+import { own } from '../../job/own';
 import type { Finding, FoundBroken, FoundJob, FoundLeft, FoundSchedule } from './found';
 
 /** Most refusals that are named; all are counted. */
@@ -58,7 +59,7 @@ export class Tally {
   /** Something that goes somewhere. */
   found(work: Work, { queue, type }: { queue: string; type: string }): void {
     this[listOf(work)].found++;
-    for (const what of work.remarks) count(this.#remarks, { what, count: 1, todo: this.todo[what] ?? '' });
+    for (const what of work.remarks) count(this.#remarks, { what, count: 1, todo: own(this.todo, what) ?? '' });
     const key = JSON.stringify([work.queue, work.name, queue, type]);
     const place = this.#places.get(key) ?? {
       fromQueue: work.queue,

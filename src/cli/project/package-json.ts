@@ -1,3 +1,4 @@
+import { own } from '../../job/own';
 import { addMember, readJson } from './json-text';
 
 export type Wanted = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
@@ -13,7 +14,7 @@ export function extendPackage(
   for (const [section, members] of Object.entries(wanted)) {
     const missing = Object.entries(members).filter(([name]) => !has(values, section, name));
     if (missing.length === 0) continue;
-    if (values[section] === undefined) extended = addMember(extended, [], section, Object.fromEntries(missing));
+    if (own(values, section) === undefined) extended = addMember(extended, [], section, Object.fromEntries(missing));
     else for (const [name, value] of missing) extended = addMember(extended, [section], name, value);
     for (const [name] of missing) added.push([section, name]);
   }
@@ -24,7 +25,7 @@ export function extendPackage(
 function has(values: Record<string, unknown>, section: string, name: string): boolean {
   const sections = /^(dev)?dependencies$/i.test(section) ? ['dependencies', 'devDependencies'] : [section];
   return sections.some((one) => {
-    const members = values[one];
+    const members = own(values, one);
     return typeof members === 'object' && members !== null && Object.hasOwn(members, name);
   });
 }

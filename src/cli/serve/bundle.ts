@@ -4,6 +4,7 @@ import { builtinModules } from 'node:module';
 import { basename, extname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { BuildFailure } from 'esbuild';
+import { own } from '../../job/own';
 import { CliError } from '../failure';
 import { findEsbuild } from './packages';
 import type { ServedWorker } from './worker';
@@ -87,7 +88,7 @@ async function bundled(
     return names
       .sort((a, b) => Number(b === 'worker.js') - Number(a === 'worker.js'))
       .map((name) => {
-        const kind = ({ '.js': 'esModule', '.wasm': 'wasm' } as const)[extname(name)] ?? 'data';
+        const kind = own({ '.js': 'esModule', '.wasm': 'wasm' } as const, extname(name)) ?? 'data';
         return { name, kind, file: file(name) };
       });
   } catch (error) {

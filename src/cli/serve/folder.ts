@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, realpathSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { isObject } from '../../job/envelope/fields';
+import { own } from '../../job/own';
 import { CliError } from '../failure';
 import { makeFolder } from '../make-folder';
 import { isWindows } from './local-socket';
@@ -108,12 +109,12 @@ export function noteSchemas(folder: StateFolder, supported: Schemas): void {
   const mark = readMark(file);
   const { schemas = {} } = mark;
   for (const [kind, version] of Object.entries(supported)) {
-    const stored = schemas[kind] ?? 0;
+    const stored = own(schemas, kind) ?? 0;
     if (stored <= version) continue;
     const message = `${folder.path} has the state of a newer version: each ${kind} is stored in version ${stored} of its schema; this version supports ${version}.`;
     throw new CliError(message, 'Start the newer version again, or restore a backup of this one.', 'newer_state');
   }
-  if (Object.entries(supported).every(([kind, version]) => schemas[kind] === version)) return;
+  if (Object.entries(supported).every(([kind, version]) => own(schemas, kind) === version)) return;
   writeFileSync(`${file}.new`, `${JSON.stringify({ ...mark, schemas: { ...schemas, ...supported } })}\n`);
   renameSync(`${file}.new`, file);
 }

@@ -1,4 +1,5 @@
 import { stripVTControlCharacters } from 'node:util';
+import { own } from '../../job/own';
 import { jsonText, onOneLine } from '../output';
 
 export type Level = 'debug' | 'info' | 'warn' | 'error';
@@ -74,7 +75,7 @@ export class Log {
       this.line('info', 'workerd', line);
       return;
     }
-    const level = LEVELS[String(said.level).toLowerCase()] ?? 'info';
+    const level = own(LEVELS, String(said.level).toLowerCase()) ?? 'info';
     const message = String(said.message ?? '');
     const at = Number(said.timestamp);
     const isWorker = said.source === undefined;

@@ -5,6 +5,7 @@ import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { rootCertificates } from 'node:tls';
+import { own } from '../../job/own';
 import { CliError, reasonOf, usageError } from '../failure';
 import type { Terminal } from '../output';
 import { modulesOf } from './bundle';
@@ -273,7 +274,7 @@ function authorities({ env }: Terminal): string[] {
 /** What the runtime itself needs of the environment. */
 function environment({ env }: Terminal): Record<string, string> {
   const names = ['SSL_CERT_FILE', 'SSL_CERT_DIR', 'SystemRoot', 'TMPDIR'];
-  const given = names.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]]));
+  const given = names.flatMap((name) => (own(env, name) === undefined ? [] : [[name, own(env, name)]]));
   return inFull(Object.fromEntries(given) as Record<string, string>);
 }
 

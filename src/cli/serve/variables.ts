@@ -6,6 +6,7 @@ import { readFileSync } from 'node:fs';
 import { parseEnv } from 'node:util';
 import { readApiKeys } from '../../job/access';
 import { nearMiss } from '../../job/near-miss';
+import { own } from '../../job/own';
 import { CliError, reasonOf, usageError } from '../failure';
 
 /** What the queue reads of its variables: these are taken from the environment without being named. */
@@ -49,12 +50,12 @@ export interface VariableSources {
 /** Reads the variables. The environment goes before the file. @throws {CliError} */
 export function readVariables({ env, file, named, ofRuntime = [] }: VariableSources): ServeVariables {
   const given = file === undefined ? {} : readFile(file);
-  const missing = named.find((name) => !env[name] && given[name] === undefined);
+  const missing = named.find((name) => !own(env, name) && own(given, name) === undefined);
   if (missing !== undefined) throw usageError(`The environment has no ${missing}, which --pass-env names.`);
   const isOwn = (name: string) => OF_THE_QUEUE.includes(name);
   const all = { ...given };
   for (const name of [...OF_THE_QUEUE, ...ofRuntime, ...Object.keys(given), ...named]) {
-    const value = env[name];
+    const value = own(env, name);
     // One that is empty is as if it were not there: it must not take the keys of the file away.
     if (value) all[name] = value;
   }

@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
+import { own } from '../../job/own';
 import { CliError } from '../failure';
 import { classesMade, type MadeClass } from '../project/object-classes';
 import { packageName } from '../project/package-json';
@@ -95,7 +96,7 @@ export function holdsQueue(config: WranglerConfig): boolean {
 export function workerOf(config: WranglerConfig, folder: string, env?: string): ServedWorker {
   const { file } = config;
   const values = valuesOf(config, env);
-  const refused = REFUSED.filter((name) => hasAny(values[name]));
+  const refused = REFUSED.filter((name) => hasAny(own(values, name)));
   if (refused.length > 0) {
     const message = `${join(folder, file)} asks for ${refused.join(', ')}, which plain workerd does not have.`;
     throw new CliError(message, 'Leave them out in an environment of their own, and name it with --env.');
@@ -132,7 +133,8 @@ export function handlerIn(folder: string, env: string | undefined): ServedWorker
   const whole = resolve(folder);
   const found = configIn(whole);
   // Environments are those of the queue's configuration; a handler may have the same ones.
-  const named = env !== undefined && found && hasAny((found.config.values.env as Record<string, unknown>)?.[env]);
+  const named =
+    env !== undefined && found && hasAny(own((found.config.values.env ?? {}) as Record<string, unknown>, env));
   if (found) return workerOf(found.config, whole, named ? env : undefined);
   const names = ['index.ts', 'index.js', 'index.mjs', 'src/index.ts', 'src/index.js'];
   const main = names.map((name) => join(whole, name)).find((path) => existsSync(path));
@@ -153,10 +155,10 @@ export function handlerIn(folder: string, env: string | undefined): ServedWorker
 function valuesOf({ values, file }: WranglerConfig, env: string | undefined): Record<string, unknown> {
   const all = values as Record<string, unknown>;
   if (env === undefined) return all;
-  const own = (values.env as Record<string, Record<string, unknown>> | undefined)?.[env];
-  if (!own) throw new CliError(`${file} has no environment ${env}.`);
+  const chosen = own((values.env ?? {}) as Record<string, Record<string, unknown>>, env);
+  if (!chosen) throw new CliError(`${file} has no environment ${env}.`);
   const inherited = Object.entries(all).filter(([name]) => !OWN_ONLY.includes(name) && name !== 'env');
-  return { ...Object.fromEntries(inherited), ...own };
+  return { ...Object.fromEntries(inherited), ...chosen };
 }
 
 function hasAny(value: unknown): boolean {

@@ -1,4 +1,5 @@
 /** What is typed, as names of keys: `j`, `Enter`, `Down`, `C-c`. */
+import { own } from '../../job/own';
 
 const NAMED: Readonly<Record<string, string>> = {
   '\r': 'Enter',
@@ -36,7 +37,7 @@ const PIECES = /\x1b\[[0-9;?]*[ -/]*[@-~]|\x1bO[A-Za-z]|\x1b|[\x00-\x1f\x7f]|[^\
 /** The keys in what the terminal has sent at once. Sequences that mean nothing here are left out. */
 export function keysIn(bytes: string): string[] {
   return [...bytes.matchAll(PIECES)].flatMap(([piece]) => {
-    const name = NAMED[piece];
+    const name = own(NAMED, piece);
     if (name !== undefined) return [name];
     return piece < ' ' ? [] : [piece];
   });

@@ -1,5 +1,6 @@
 /** Does what the model asks for: loads, counts, acts. Failures come back as words. */
 import { pathTo } from '../../client/transport';
+import { own } from '../../job/own';
 import { TocsinError, UnauthorizedError } from '../../producer/errors';
 import { failureOf } from '../failure';
 import { isCounted, previewsOf, requestsOf, type Wish, wishText } from './actions';
@@ -85,7 +86,7 @@ function progressText(answer: Readonly<Record<string, unknown>>): string {
 }
 
 function numberIn(answer: Readonly<Record<string, unknown>>, name: string): number {
-  const value = answer[name];
+  const value = own(answer, name);
   return typeof value === 'number' ? value : 0;
 }
 

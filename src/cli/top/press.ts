@@ -1,4 +1,5 @@
 /** What each key does. */
+import { own } from '../../job/own';
 import { isAtOnce, isCounted, questionOf, type Wish, wishText } from './actions';
 import { awaken } from './happen';
 import { arrive, type Next, offersOf, stay, type TopState, tabOf, tabsOf, viewOf } from './model';
@@ -68,7 +69,7 @@ function browse(state: TopState, key: string, now: number): Next {
     case 'Escape':
       return leave(state);
     default: {
-      const by = MOVES[key];
+      const by = own(MOVES, key);
       if (by !== undefined) return move(state, by, now);
       const wish = offersOf(state, now).find(({ action }) => action.key === key);
       return wish ? wanted(state, wish) : stay(state);

@@ -1,4 +1,5 @@
 /** Colours and weights, by what they mean. Nothing is shown by colour alone. */
+import { own } from '../../job/own';
 
 export type Tone = 'plain' | 'faint' | 'strong' | 'good' | 'bad' | 'warn' | 'busy' | 'calm' | 'chosen' | 'bar';
 
@@ -59,5 +60,5 @@ const STATES: Readonly<Record<string, Tone>> = {
 
 /** The tone of a state, of whatever it is the state. */
 export function toneOf(state: string): Tone {
-  return STATES[state] ?? 'plain';
+  return own(STATES, state) ?? 'plain';
 }

@@ -1,6 +1,7 @@
 /** What a deployment has beside its queues: settings of all queues, overrides of limit keys, schemas. */
 import type { TocsinClient } from '../../client/client';
 import { EXPORT_VERSION, type Part, PartWriter } from '../../job/export/file';
+import { own } from '../../job/own';
 import { NotFoundError } from '../../producer/errors';
 import { wired } from '../../producer/names';
 
@@ -53,7 +54,7 @@ export async function importDeployment(
       come.imported++;
       if (!dryRun) await put(tocsin, line);
     } else if (isSame(present, wanted)) come.known++;
-    else come.not_kept[kind] = (come.not_kept[kind] ?? 0) + 1;
+    else come.not_kept[kind] = (own(come.not_kept, kind) ?? 0) + 1;
   }
 }
 

@@ -1,5 +1,6 @@
 /** Makes the log entry of an operator's request, from the request and its answer. */
 import { isObject } from '../../job/envelope/fields';
+import { own } from '../../job/own';
 import { cut } from '../../job/text';
 import type { AuditEntry } from '../../rpc/audit';
 
@@ -85,7 +86,9 @@ export function describeWrite({ action, named, query, sent, answer }: Answered):
 
 function filterOf(sent: Json, query: Json): Json | undefined {
   const asked = Object.fromEntries(Object.entries(query).filter(([name]) => PARAMETERS.includes(name)));
-  const named = CONDITIONS.flatMap((name) => ((sent[name] ?? null) === null ? [] : [[name, sent[name]] as const]));
+  const named = CONDITIONS.flatMap((name) =>
+    (own(sent, name) ?? null) === null ? [] : [[name, own(sent, name)] as const],
+  );
   const all = { ...asked, ...Object.fromEntries(named), ...(isObject(sent.filter) && sent.filter) };
   if (Object.keys(all).length === 0 && !isObject(sent.filter)) return undefined;
   const { job_ids: ids } = all as { job_ids?: unknown };
@@ -94,7 +97,7 @@ function filterOf(sent: Json, query: Json): Json | undefined {
 }
 
 function isKnown(action: string, name: string): boolean {
-  return !SAYS_NOTHING.test(action) && (KNOWN[action]?.includes(name) ?? true);
+  return !SAYS_NOTHING.test(action) && (own(KNOWN, action)?.includes(name) ?? true);
 }
 
 function queueIn(filter: Json | undefined): string | undefined {
@@ -104,7 +107,7 @@ function queueIn(filter: Json | undefined): string | undefined {
 
 /** The number of changes; undefined: the answer has none. */
 function countIn(answer: Json): number | undefined {
-  const counts = COUNTS.map((name) => answer[name]);
+  const counts = COUNTS.map((name) => own(answer, name));
   return counts.find((count): count is number => typeof count === 'number');
 }
 

@@ -4,6 +4,7 @@ import type { RouteRules } from '../../contract/route';
 import { webhooks } from '../../contract/webhooks';
 import { defined, given, isObject, readQueueName } from '../../job/envelope/fields';
 import { invalidRequest } from '../../job/errors';
+import { own } from '../../job/own';
 import { withoutSecrets } from '../../job/secrets';
 import { formatInstant } from '../../job/time';
 import type { StoredAudit } from '../../rpc/audit';
@@ -58,6 +59,6 @@ const SECRETS: Readonly<Record<string, RouteRules['secrets']>> = Object.fromEntr
 
 function render({ id, at, queue: _, job: __, ...entry }: StoredAudit): AuditEntry {
   const { change, action } = entry;
-  const shown = isObject(change) ? withoutSecrets(change, SECRETS[action] ?? {}) : change;
+  const shown = isObject(change) ? withoutSecrets(change, own(SECRETS, action) ?? {}) : change;
   return { id: `audit-${id}`, at: formatInstant(at), ...entry, change: shown };
 }

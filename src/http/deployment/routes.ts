@@ -51,7 +51,7 @@ async function apply(c: AppContext) {
 
 /** The names in a member of the request, all with `true`. */
 function namesIn(body: Record<string, unknown>, member: string, declared: object, what: string): ReadonlySet<string> {
-  const all = body[member] === true && optional(body, member, readBoolean);
+  const all = own(body, member) === true && optional(body, member, readBoolean);
   const names = all ? Object.keys(declared) : (optional(body, member, readList(1000, readName(255))) ?? []);
   const unknown = names.find((name) => !Object.hasOwn(declared, name));
   if (unknown !== undefined) throw invalidRequest(member, `The code declares no ${what} ${unknown}.`);

@@ -22,6 +22,7 @@ import type { QueueEvent } from '../../durable/event-log';
 import { errorDataOf } from '../../durable/platform-errors';
 import { Unread } from '../../durable/unread';
 import { invalidPayload, invalidRequest } from '../../job/errors';
+import { own } from '../../job/own';
 import type { Redactor } from '../../job/redaction';
 import { TERMINAL_STATES } from '../../job/states';
 import { type AppContext, asShown } from '../context';
@@ -258,7 +259,7 @@ function nameIn({ channel }: Message): string {
 }
 
 function listIn(message: Message, name: string): string[] | undefined {
-  const list = message[name] ?? undefined;
+  const list = own(message, name) ?? undefined;
   if (list === undefined) return undefined;
   if (Array.isArray(list) && list.length > 0 && list.every((entry) => typeof entry === 'string')) return list;
   throw invalidRequest(name, `${name} must be a list of types; omit it for all.`);

@@ -7,6 +7,7 @@ import { ApiError, invalidPayload, invalidRequest, refusal, unsupported } from '
 import { FileError, linesOf, type Part, PartReader } from '../../job/export/file';
 import { parseLine, readStoredJob } from '../../job/export/stored-job';
 import { MAX_GROUP_LENGTH, readGroupChange } from '../../job/group';
+import { own } from '../../job/own';
 import { changed } from '../../job/settings';
 import type { ImportPart } from '../../rpc/export';
 import { type AppContext, json } from '../context';
@@ -116,7 +117,7 @@ class Import {
   }
 
   private notKept(what: string, n = 1): void {
-    this.answer.not_kept[what] = (this.answer.not_kept[what] ?? 0) + n;
+    this.answer.not_kept[what] = (own(this.answer.not_kept, what) ?? 0) + n;
   }
 
   /** All lines of a part, before anything of it is written. */

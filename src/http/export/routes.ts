@@ -3,6 +3,7 @@ import { exportedCron } from '../../across/import';
 import { exports } from '../../contract/export';
 import { notFound, refusal, unwrap } from '../../job/errors';
 import { EXPORT_VERSION, PartWriter } from '../../job/export/file';
+import { own } from '../../job/own';
 import type { ExportPage, ExportStart } from '../../rpc/export';
 import type { QueueApi } from '../../rpc/queue';
 import { queueObject } from '../../rpc/stubs';
@@ -90,5 +91,5 @@ async function* schedulesOf(queue: QueueApi, writer: PartWriter): AsyncGenerator
 }
 
 function add(counts: Record<string, number>, more: Record<string, number>): void {
-  for (const [name, n] of Object.entries(more)) counts[name] = (counts[name] ?? 0) + n;
+  for (const [name, n] of Object.entries(more)) counts[name] = (own(counts, name) ?? 0) + n;
 }

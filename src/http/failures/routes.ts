@@ -5,6 +5,7 @@ import { defined, readQueueName } from '../../job/envelope/fields';
 import { invalidRequest, notFound } from '../../job/errors';
 import { normaliseMessage } from '../../job/failures/fingerprint';
 import type { JobFilter, Selection } from '../../job/filter';
+import { own } from '../../job/own';
 import { formatInstant } from '../../job/time';
 import { FAILURE_STATES, type FailureState } from '../../rpc/failures';
 import type { BulkAction } from '../../rpc/operations';
@@ -126,7 +127,7 @@ async function act(c: AppContext, action: BulkAction) {
 
 function groupIn(body: Record<string, unknown>, fingerprint: string): Selection {
   const listed = (name: string): string[] | undefined => {
-    const value = body[name] ?? undefined;
+    const value = own(body, name) ?? undefined;
     if (value === undefined) return undefined;
     const list = Array.isArray(value) ? value : [value];
     if (list.length > 0 && list.every((entry) => typeof entry === 'string')) return list;

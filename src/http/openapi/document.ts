@@ -19,6 +19,7 @@
  * are separated by spaces: method, id, scope, members of the query (`^`: it takes an idempotency key), the body, such
  * as `Job` or `;text/plain`, and the answers, such as `200=Job;text/plain`, or `409` for an error.
  */
+import { own } from '../../job/own';
 import { paths, rest, schemas, statuses } from './built';
 
 export type CompactSchema = Record<string, unknown>;
@@ -88,7 +89,7 @@ function readOperation([operationId, scope, query, body, ...answers]: string[]):
 function readAnswer(answer: string): [status: string, CompactSchema] {
   const [status = '', content] = answer.split(/=(.*)/);
   if (content === undefined) return [status, ERROR];
-  const description = statuses[status];
+  const description = own(statuses, status);
   return [status, content === '' ? { description } : { description, content: readContent(content) }];
 }
 
@@ -143,7 +144,7 @@ class Reader {
   schema(): CompactSchema {
     const types = this.#take(LETTERS);
     if (types !== undefined) {
-      const all = Array.from(types, (letter) => TYPES[letter]);
+      const all = Array.from(types, (letter) => own(TYPES, letter));
       return { type: all.length === 1 ? all[0] : all };
     }
     const name = this.#take(NAME);

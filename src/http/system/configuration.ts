@@ -3,6 +3,7 @@ import { type Config, type Env, readAccess, readConfig } from '../../config';
 import type { ConfiguredTarget, DeploymentConfig, ShownVariable } from '../../contract/system';
 import { type ApiKey, roleOf } from '../../job/access';
 import { defined } from '../../job/envelope/fields';
+import { own } from '../../job/own';
 import { RETRY_VARIABLES, variablesLayer } from '../../job/retry/variables';
 import { withBuiltIns } from '../../job/settings';
 import { directoryObject } from '../../rpc/stubs';
@@ -73,7 +74,10 @@ function renderTarget({ binding: _, takesUrl, patterns, ...target }: Config['tar
 
 function variablesOf(env: Env): Record<string, ShownVariable> {
   const values = env as unknown as Record<string, unknown>;
-  const isSet = (name: string) => values[name] !== undefined && values[name] !== '';
-  const shown = SHOWN.map((name) => [name, isSet(name) ? { set: true, value: String(values[name]) } : { set: false }]);
+  const isSet = (name: string) => own(values, name) !== undefined && own(values, name) !== '';
+  const shown = SHOWN.map((name) => [
+    name,
+    isSet(name) ? { set: true, value: String(own(values, name)) } : { set: false },
+  ]);
   return Object.fromEntries([...shown, ...HIDDEN.map((name) => [name, { set: isSet(name) }])]);
 }

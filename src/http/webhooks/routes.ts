@@ -12,6 +12,7 @@ import { newWebhookSecret, readWebhookSecret, readWebhookUrl } from '../../confi
 import { WEBHOOK_SECRETS, webhooks } from '../../contract/webhooks';
 import { optional, type Reader } from '../../job/envelope/fields';
 import { invalidRequest, notFound, refusal, unwrap } from '../../job/errors';
+import { own } from '../../job/own';
 import { isMasked } from '../../job/secrets';
 import { UnknownMembers } from '../../job/unknown-members';
 import { isWebhookId } from '../../job/webhook/ids';
@@ -130,7 +131,7 @@ async function retry(c: AppContext) {
 
 /** A caller that was shown the mark in the place of a secret must not store it. @throws {ApiError} 422 */
 function refuseMasked(c: AppContext, body: JsonObject): void {
-  const field = mayRead(c) ? undefined : Object.keys(WEBHOOK_SECRETS).find((name) => isMasked(body[name]));
+  const field = mayRead(c) ? undefined : Object.keys(WEBHOOK_SECRETS).find((name) => isMasked(own(body, name)));
   if (field !== undefined) throw wouldBeLost(field);
 }
 

@@ -3,6 +3,7 @@ import { optional, readDuration, readMilliseconds, readObject } from '../envelop
 import { IN_OPTIONS } from '../envelope/parse';
 import { ApiError, invalidRequest } from '../errors';
 import { optionsThat } from '../options';
+import { own } from '../own';
 
 /** Times of each fire's job. Beside the entry's members, they would be taken for the times of the entry itself. */
 const OPTIONS_ONLY: readonly string[] = optionsThat('moment');
@@ -28,7 +29,7 @@ export function readTemplate(
   if (given && (given.id ?? null) !== null) {
     throw invalidRequest(`${path}.id`, `${path}.id cannot be chosen: each fire creates its own job.`);
   }
-  const misplaced = OPTIONS_ONLY.find((name) => (input[name] ?? null) !== null);
+  const misplaced = OPTIONS_ONLY.find((name) => (own(input, name) ?? null) !== null);
   if (misplaced !== undefined) {
     const field = prefix + misplaced;
     const place = `${path === '' ? '' : `${path}.`}options.${misplaced}`;
@@ -37,22 +38,22 @@ export function readTemplate(
   const names = given ? Object.keys(given) : FLAT_NAMES;
   const template: Record<string, unknown> = { ...before };
   for (const name of names) {
-    if (name === 'options' || source[name] === undefined) continue;
+    if (name === 'options' || own(source, name) === undefined) continue;
     // A job without arguments leaves them out, or has an empty list.
-    if (source[name] === null && name !== 'type' && name !== 'args') delete template[name];
-    else template[name] = source[name];
+    if (own(source, name) === null && name !== 'type' && name !== 'args') delete template[name];
+    else template[name] = own(source, name);
   }
   if (template.args === undefined) template.args = [];
   const at = path === '' ? '' : `${path}.`;
-  const own = optional(source, 'options', readObject, at);
+  const options = optional(source, 'options', readObject, at);
   const flat = given
     ? {}
     : Object.fromEntries(FLAT_OPTIONS.flatMap((name) => (name in input ? [[name, input[name]]] : [])));
   template.options = withTimeout(
-    before ? { ...(before.options as object | undefined), ...flat, ...own } : { ...flat, ...own },
+    before ? { ...(before.options as object | undefined), ...flat, ...options } : { ...flat, ...options },
     `${at}options`,
   );
-  return { template, path, flat: Object.keys(flat).filter((name) => own?.[name] === undefined) };
+  return { template, path, flat: Object.keys(flat).filter((name) => own(options ?? {}, name) === undefined) };
 }
 
 /** Runs `read`. An error about an option beside the entry's own members names it by its place there. */

@@ -6,6 +6,7 @@ import { fitsBytes, utf8Bytes } from '../bytes';
 import { DURATION_SCHEMA, MAX_DURATION_MS, parseDuration } from '../duration';
 import { ApiError, invalidPolicy, invalidRequest, payloadTooLarge } from '../errors';
 import { isUuidV7 } from '../ids';
+import { own } from '../own';
 import { isRawNumber } from './exact';
 import { isQueueName, QUEUE_RULE, QUEUE_SCHEMA } from './names';
 import { FLAWS, RefusedPart } from './storable';
@@ -186,7 +187,7 @@ export function readWord<const T extends string>(words: readonly T[]): Reader<T>
 /** One of these words, each of which stands for a value. */
 export function readMeaning<T>(meanings: Readonly<Record<string, T>>): Reader<T> {
   const word = readWord(Object.keys(meanings));
-  return described(describe(word), (value, field) => meanings[word(value, field)] as T);
+  return described(describe(word), (value, field) => own(meanings, word(value, field)) as T);
 }
 
 /** The same value as a part of a policy: what is wrong with it is 422, not 400. */
@@ -226,7 +227,7 @@ export function withinBytes(text: string, max: number, field: string): string {
 
 /** Reads `record[name]` unless it is absent or null. `path` is the prefix of the field's name, e.g. `error.`. */
 export function optional<T>(record: Record<string, unknown>, name: string, read: Reader<T>, path = ''): T | undefined {
-  const value = record[name];
+  const value = own(record, name);
   return value === undefined || value === null ? undefined : read(value, path + name);
 }
 

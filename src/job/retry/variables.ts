@@ -12,6 +12,7 @@
  */
 import { parseDuration } from '../duration';
 import { invalidConfiguration } from '../errors';
+import { own } from '../own';
 import { MAX_ATTEMPTS, MAX_COEFFICIENT } from './layer';
 import type { RetryLayer } from './policy';
 
@@ -39,13 +40,13 @@ let remembered: { key: string; layer: RetryLayer } | undefined;
  */
 export function variablesLayer(variables: RetryVariables | undefined): Readonly<RetryLayer> {
   if (!variables) return {};
-  const key = JSON.stringify(RETRY_VARIABLES.map((name) => variables[name] ?? ''));
+  const key = JSON.stringify(RETRY_VARIABLES.map((name) => own(variables, name) ?? ''));
   if (remembered?.key !== key) remembered = { key, layer: readVariables(variables) };
   return remembered.layer;
 }
 
 function readVariables(variables: RetryVariables): RetryLayer {
-  const isSet = (name: string): boolean => (variables[name] ?? '') !== '';
+  const isSet = (name: string): boolean => (own(variables, name) ?? '') !== '';
   const missing = FORMULA.filter((name) => !isSet(name));
   if (missing.length > 0 && missing.length < FORMULA.length) {
     throw invalidConfiguration(`${BASE}, ${EXPONENT} and ${JITTER} form one formula: set all three or none`, {
@@ -53,7 +54,7 @@ function readVariables(variables: RetryVariables): RetryLayer {
     });
   }
   const read = (name: string, parse: (text: string) => number | undefined, expected: string): number => {
-    const parsed = parse(String(variables[name]));
+    const parsed = parse(String(own(variables, name)));
     if (parsed !== undefined) return parsed;
     throw invalidConfiguration(`${name} must be ${expected}`, { variable: name });
   };

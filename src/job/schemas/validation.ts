@@ -3,6 +3,7 @@
  * a harmless schema can be slow for a hostile value.
  */
 import { isObject } from '../envelope/fields';
+import { own } from '../own';
 import type { JsonSchema } from './check';
 import { FORMATS } from './formats';
 import type { Patterns } from './pattern';
@@ -348,7 +349,7 @@ class Validation {
       const looked = [
         schema.required,
         ...['dependentRequired', 'dependentSchemas', 'patternProperties'].map((name) =>
-          Object.keys(names(schema[name] ?? {})),
+          Object.keys(names(own(schema, name) ?? {})),
         ),
       ];
       const named = looked.reduce<number>((sum, each) => sum + (Array.isArray(each) ? each.length : 0), 0);
@@ -364,7 +365,7 @@ class Validation {
       const way = pointerOf(reference).split('/').slice(1).map(unescaped);
       references.set(
         reference,
-        way.reduce<unknown>((schema, name) => (schema as JsonSchema)[name], root),
+        way.reduce<unknown>((schema, name) => own(schema as JsonSchema, name), root),
       );
     }
     return references.get(reference);

@@ -1,5 +1,6 @@
 /** What JSON Schema says of values: their types, their lengths, and which of them are equal. */
 import { isObject } from '../envelope/fields';
+import { own } from '../own';
 import type { Work } from './work';
 
 export function typeOf(value: unknown): string {
@@ -29,7 +30,7 @@ function canonical(value: unknown, work: Work): string {
   if (!isObject(value)) return JSON.stringify(value);
   const names = Object.keys(value).sort();
   work.spend(4 * names.length);
-  return `{${names.map((name) => `${canonical(name, work)}:${canonical(value[name], work)}`).join(',')}}`;
+  return `{${names.map((name) => `${canonical(name, work)}:${canonical(own(value, name), work)}`).join(',')}}`;
 }
 
 /** Exactly, as decimal numbers: 0.3 is a multiple of 0.1. */

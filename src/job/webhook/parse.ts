@@ -12,6 +12,7 @@ import {
 import { notMember, nullable, readMembers } from '../envelope/members';
 import { invalidRequest } from '../errors';
 import { MAX_GROUP_LENGTH } from '../group';
+import { own } from '../own';
 import { quote } from '../text';
 import { type UnknownMembers, withoutEffect } from '../unknown-members';
 import { readForm } from './read-form';
@@ -137,7 +138,7 @@ export function parseWebhookChange(body: Body, readUrl: Reader<string>) {
 /** A new subscription. @throws {ApiError} as {@link parseWebhookChange} */
 export function parseWebhook(body: Body, readUrl: Reader<string>): WebhookMembers {
   for (const name of ['url', 'events']) {
-    if (body[name] === undefined || body[name] === null) throw invalidRequest(name, `${name} is required.`);
+    if (own(body, name) === undefined || own(body, name) === null) throw invalidRequest(name, `${name} is required.`);
   }
   const { filter, metadata, format, ...rest } = parseWebhookChange(body, readUrl);
   return {

@@ -7,6 +7,7 @@ import { defined, optional, readList, readName, readObject, readUuidV7 } from '.
 import { MAX_BATCH_SIZE } from '../envelope/names';
 import { JOB_MEMBERS, noteUnknownOptions, parseJob } from '../envelope/parse';
 import { type ApiError, atIndex, invalidRequest, refusal, unsupported } from '../errors';
+import { own } from '../own';
 import type { NewJob } from '../record';
 import { quote } from '../text';
 import { UnknownMembers, type Verdict, withoutEffect } from '../unknown-members';
@@ -293,10 +294,10 @@ function callbacksIn(input: Json, path: string): { field: string; given: Json } 
 
 /** Options of the whole workflow apply after those of the job itself, in `options` or beside them. */
 function withDefaults(input: Json, defaults: Json, path: string): Json {
-  const missing = Object.entries(defaults).filter(([name]) => (input[name] ?? null) === null);
+  const missing = Object.entries(defaults).filter(([name]) => (own(input, name) ?? null) === null);
   if (missing.length === 0) return input;
-  const own = input.options === undefined || input.options === null ? {} : readObject(input.options, path);
-  const given = Object.entries(own).filter(([, value]) => value !== null);
+  const written = input.options === undefined || input.options === null ? {} : readObject(input.options, path);
+  const given = Object.entries(written).filter(([, value]) => value !== null);
   return { ...input, options: { ...Object.fromEntries(missing), ...Object.fromEntries(given) } };
 }
 

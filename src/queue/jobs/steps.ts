@@ -2,6 +2,7 @@
  * Durable steps: recorded work that the next run does not repeat. Stored with the checkpoint; they outlive retries
  * and redrives.
  */
+import { own } from '../../job/own';
 import { parseSteps, StepBook, type StepRecord, type Steps } from '../../job/steps';
 import type { StepReceipt, StepRequest } from '../../rpc/workers';
 import { mustFindForReport } from '../read/find';
@@ -31,7 +32,7 @@ export function noteStep(
   now: number,
 ): StepRecord | undefined {
   const { steps, isNew } = recordSteps(q, key, { [name]: JSON.parse(record) as StepRecord }, now);
-  return isNew ? undefined : steps[name];
+  return isNew ? undefined : own(steps, name);
 }
 
 /** {@link noteStep} for a worker's report. @throws {ApiError} 404; 409 fenced as a checkpoint is; 413 */

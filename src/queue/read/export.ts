@@ -6,6 +6,7 @@ import { MAX_SHOWN_DEPTH, nestingDepth, shown } from '../../job/envelope/nesting
 import { conflict } from '../../job/errors';
 import type { StoredJob, StoredState } from '../../job/export/stored-job';
 import { sequenceOf } from '../../job/ids';
+import { own } from '../../job/own';
 import { modeOf } from '../../job/settings';
 import { JOB_STATES, type JobState } from '../../job/states';
 import type { ExportPage, ExportRequest, ExportStart } from '../../rpc/export';
@@ -114,7 +115,7 @@ class Page {
   }
 
   leaveOut(what: string, count = 1): void {
-    if (count > 0) this.not_kept[what] = (this.not_kept[what] ?? 0) + count;
+    if (count > 0) this.not_kept[what] = (own(this.not_kept, what) ?? 0) + count;
   }
 
   textOf(value: unknown): string {

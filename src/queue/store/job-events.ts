@@ -1,6 +1,7 @@
 /** The event of each move, for the live feed. */
 import { setDefined } from '../../job/envelope/fields';
 import type { EventChange, JobEvents, LoggedData } from '../../job/event-data';
+import { own } from '../../job/own';
 import type { JobErrorEntry, JobHistory } from '../../job/record';
 import type { JobState, Move } from '../../job/states';
 import type { Active } from './active';
@@ -148,7 +149,7 @@ const WHY: Record<string, string> = {
 
 /** For a job that was discarded without a failed attempt: nothing ran, and the reason is the error. */
 function withoutRun(attempt: number, reason = 'discarded') {
-  const message = WHY[reason] ?? 'The job was discarded.';
+  const message = own(WHY, reason) ?? 'The job was discarded.';
   return { attempt, duration_ms: null, error: { code: reason, type: `tocsin.${reason}`, message } };
 }
 

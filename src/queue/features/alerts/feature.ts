@@ -21,6 +21,7 @@ import { formatDuration } from '../../../job/duration';
 import { defined } from '../../../job/envelope/fields';
 import type { EventData } from '../../../job/event-data';
 import { errorRate, errorRateChangesAt, errorWindowFrom } from '../../../job/metrics/series';
+import { own } from '../../../job/own';
 import type { Feature, Host } from '../../feature';
 import { oldestAvailable } from '../../read/stats';
 import type { Observed, Stored } from '../../store/parts';
@@ -132,7 +133,7 @@ export class AlertWatch implements Feature {
     return this.rules.map((rule) => {
       const reading = readings.get(rule.metric) ?? READ[rule.metric](this.host.q, now);
       readings.set(rule.metric, reading);
-      return { rule, ...judge(rule, before[rule.id], reading, now) };
+      return { rule, ...judge(rule, own(before, rule.id), reading, now) };
     });
   }
 

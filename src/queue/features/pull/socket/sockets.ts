@@ -18,6 +18,7 @@ import type { SocketHost } from '../../../../durable/followers';
 import { errorDataOf } from '../../../../durable/platform-errors';
 import { renderOutcomes } from '../../../../job/attempt/render-reported';
 import { ApiError, type ErrorData, notFound, type Outcome, unavailable } from '../../../../job/errors';
+import { own } from '../../../../job/own';
 import type { Heartbeat } from '../../../../job/worker/heartbeat';
 import {
   type Connection,
@@ -298,7 +299,7 @@ export class WorkerSockets {
     if (!supply || this.lines.size === 0) return;
     this.unlisten = supply.open.q.observed.events.listen((events) => {
       for (const { type, subject: job_id, heldBy } of events) {
-        const why = TAKEN[type];
+        const why = own(TAKEN, type);
         if (why === undefined || heldBy === undefined || supply.isReported(heldBy, job_id)) continue;
         for (const line of this.linesOf.get(heldBy) ?? []) line.tell({ type: 'taken', jobs: [{ job_id, why }] });
       }
