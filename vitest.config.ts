@@ -74,11 +74,44 @@ const HANG_MS = 300_000;
 /** Files with tests that `npm test` leaves out, or plays a part of: `--mode long` runs them whole. They say so by what they import. */
 const LONG = globSync('test/**/*.test.ts').filter((file) => readFileSync(file, 'utf8').includes("/long';"));
 
+/** Files that take most of the time of all: `npm test` leaves them out, `--mode long` runs them. */
+const SLOW = [
+  'test/across/unique/moves.test.ts',
+  'test/directory/many.test.ts',
+  'test/http/export/odd-values.test.ts',
+  'test/http/export/refusals.test.ts',
+  'test/http/export/round-trip.test.ts',
+  'test/http/jobs/large.test.ts',
+  'test/http/metrics/stream.test.ts',
+  'test/http/request/conditions.test.ts',
+  'test/http/request/held.test.ts',
+  'test/http/targets/targets.test.ts',
+  'test/queue/features/bulk/steps.test.ts',
+  'test/queue/features/lifecycle/overdue.test.ts',
+  'test/queue/features/lifecycle/storage.test.ts',
+  'test/queue/features/limits/crowd.test.ts',
+  'test/queue/features/limits/deployment.test.ts',
+  'test/queue/features/push/backlog.test.ts',
+  'test/queue/features/push/health.test.ts',
+  'test/queue/features/ways-in.test.ts',
+  'test/queue/groups-budget.test.ts',
+  'test/queue/limits-budget.test.ts',
+  'test/queue/read/bytes.test.ts',
+  'test/queue/read/export.property.test.ts',
+  'test/queue/read/search.test.ts',
+  'test/queue/store/blocks.test.ts',
+  'test/queue/store/due-blocks.test.ts',
+  'test/queue/store/meters.test.ts',
+  'test/queue/store/retry-blocks.test.ts',
+];
+
 /** Modes whose files share one Worker. */
 const SHARED = ['shared', 'long'];
 
 /** What each mode runs, where that is not everything. */
-const INCLUDED: Record<string, string[]> = { isolated: ISOLATED, long: LONG };
+const INCLUDED: Record<string, string[]> = { isolated: ISOLATED, long: [...new Set([...LONG, ...SLOW])] };
+/** What each mode leaves out. test/testing/inside is another Worker's: test/testing/vitest.config.ts runs it. */
+const EXCLUDED: Record<string, string[]> = { shared: [...ISOLATED, ...SLOW], long: ISOLATED };
 
 export default defineConfig(({ mode }) => ({
   plugins: [
@@ -170,8 +203,7 @@ export default defineConfig(({ mode }) => ({
   ],
   test: {
     include: INCLUDED[mode] ?? ['test/**/*.test.ts'],
-    // test/testing/inside is another Worker's: test/testing/vitest.config.ts runs it.
-    exclude: ['test/testing/inside/**', ...(SHARED.includes(mode) ? ISOLATED : [])],
+    exclude: ['test/testing/inside/**', ...(EXCLUDED[mode] ?? [])],
     isolate: !SHARED.includes(mode),
     setupFiles: [
       'test/support/module-once.ts',
