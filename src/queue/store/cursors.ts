@@ -61,7 +61,7 @@ export class Cursors {
   /** @param leases know how far the line of immediate jobs was taken */
   constructor(
     private readonly leases: { readonly head: number },
-    private readonly sizes: Sizes,
+    readonly sizes: Sizes,
   ) {}
 
   /** Memory may be wrong: reading starts over. */

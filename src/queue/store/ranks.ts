@@ -24,6 +24,7 @@ import { type Stream, selectInTurns } from './groups/select';
 import { type JobRow, STATE } from './job-row';
 import { Rank, type RankPage, type RankPlace } from './rank';
 import { JobSelection, LINE, MAX_TAKEN_CHARS, type RankName, type Scan, type Verdict } from './scan';
+import type { Sizes } from './sizes';
 
 /** What is read of the ranks. */
 interface Reading {
@@ -242,7 +243,7 @@ export function selectReady(
   ranks: Ranks & {
     gates?: GroupGates;
     leases?: { active: ReadonlyMap<number, unknown> };
-    cursors?: { readonly held: number };
+    cursors?: { readonly held: number; readonly sizes: Sizes };
   },
   scan: Scan,
   now: number,
@@ -266,7 +267,16 @@ export function selectReady(
     const ready = new ReadyJobs(ranks, scan, { priority, alsoOf, now, bodies: !gates?.rules }, find);
     const hasHeld = gates?.rules
       ? selectInTurns(
-          { gates, blocks, find, isRunning, held: ranks.cursors?.held ?? 0, passedOver, scan },
+          {
+            gates,
+            blocks,
+            find,
+            isRunning,
+            held: ranks.cursors?.held ?? 0,
+            sizes: ranks.cursors?.sizes,
+            passedOver,
+            scan,
+          },
           scan.turnsAt(priority, gates.rules, gates.holding),
           ready,
           { priority, now },

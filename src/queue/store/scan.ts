@@ -125,7 +125,7 @@ export class Scan {
   /** A row enters the due index, not behind the cursor. @param owned absent: the queue knows no groups */
   entered(priority: number, position: Position, owned?: Owned): void {
     const turns = this.turns.get(priority);
-    if (turns && owned?.isHolder && !owned.isFoundLater) {
+    if (turns && owned?.isHolder && (!owned.isFoundLater || turns.knows(owned.group))) {
       turns.putBack(position, owned.group, true);
       return;
     }

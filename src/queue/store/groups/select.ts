@@ -3,11 +3,12 @@
  * the {@link Turns} of the consumer. Then one lane after the other names its next job, and the job's row decides.
  */
 import { plainKey } from '../../../job/limits/policy';
-import type { Position } from '../due-index';
+import { type Position, START } from '../due-index';
 import { type JobRow, STATE } from '../job-row';
 import { groupOfRow } from '../row-texts';
 import { isTooLate } from '../rows';
 import type { JobSelection, Scan, Verdict } from '../scan';
+import type { Sizes } from '../sizes';
 import type { GroupGates, Hold } from './gates';
 import type { Turns } from './turns';
 
@@ -40,6 +41,7 @@ interface Source {
   isRunning(key: number): boolean;
   /** What all consumers have read ahead, see {@link Turns.held}. */
   readonly held: number;
+  readonly sizes: Sizes | undefined;
   /** Jobs of a paused group were read that wait: the line is not taken up to here. */
   passedOver(): void;
   /** Knows the jobs that were read ahead, and wait for their keys. */
@@ -48,7 +50,7 @@ interface Source {
 
 /** @returns whether it left something for later */
 export function selectInTurns(
-  { gates, blocks, find, isRunning, held, passedOver, scan }: Source,
+  { gates, blocks, find, isRunning, held, sizes, passedOver, scan }: Source,
   turns: Turns,
   ready: Stream,
   { priority, now }: { priority: number; now: number },
@@ -56,9 +58,10 @@ export function selectInTurns(
 ): boolean {
   const { starting } = selection;
   const keys = new Set<number>();
+  const asked = new Set<number>();
   const readBefore = blocks.read;
   const others = held - turns.held;
-  const wantsMore = (): boolean => turns.wantsMore(selection.left, others);
+  const wantsMore = (): boolean => turns.wantsMore(selection.left, others, sizes);
   let ahead = 0;
   let ownRows = 0;
   let isAllRead = false;
@@ -70,6 +73,16 @@ export function selectInTurns(
   /** It does not take the room of its key that it was read again for: jobs of other groups may have it. */
   const yields = (row: JobRow): void => {
     if (scan.yields(row, priority)) isAllRead = false;
+  };
+  /** Too many jobs hold their groups up to be known from the start. Those of groups that were read are found here. */
+  const findsHolders = (group: string | undefined): boolean => {
+    if (group === undefined || !gates.areFoundLater) return false;
+    const holders = gates.holdersOf(group).filter((key) => !asked.has(key) && !isRunning(key) && !turns.isAsleep(key));
+    for (const key of holders) {
+      asked.add(key);
+      turns.putBack({ ...START, key }, group, true);
+    }
+    return holders.length > 0;
   };
   const read = (row: JobRow): void => {
     const isAgain = ready.isAgain(row);
@@ -156,7 +169,7 @@ export function selectInTurns(
         turns.forget(lane);
         passedOver();
       } else if (hold.by === 'rate') turns.close(lane, hold.opensAt);
-      else turns.block(lane);
+      else if (!findsHolders(group)) turns.block(lane);
       if (isAgain && isShared(row, group)) yields(row);
       continue;
     }

@@ -9,6 +9,7 @@
  * Entries here are hints: the row of a job says whether it still waits. Losing all of them costs reads, never a job.
  */
 import type { Position } from '../due-index';
+import { SIZES, type Sizes } from '../sizes';
 import { Lane, LaneHeap } from './lane';
 
 /** A group with more waiting jobs is noisy. */
@@ -26,10 +27,6 @@ const MAX_ENTRIES = 200_000;
 
 /** A lane takes about as much memory as this many entries. */
 const LANE_ENTRIES = 16;
-
-/** Entries of all consumers and priorities at most, lanes counted in: 24 MB. And those that each of them may have. */
-const MAX_HELD = 1_000_000;
-const MIN_HELD = 20_000;
 
 /** Claims after which it is looked where the first job of the line waits. */
 const CLAIMS_PER_LOOK = 64;
@@ -84,8 +81,8 @@ export class Turns {
    * @param count jobs that the claim still takes
    * @param others what other consumers and priorities hold
    */
-  wantsMore(count: number, others = 0): boolean {
-    const hasRoom = this.entries < MAX_ENTRIES && this.held < Math.max(MIN_HELD, MAX_HELD - others);
+  wantsMore(count: number, others = 0, { memory, memoryEach }: Pick<Sizes, 'memory' | 'memoryEach'> = SIZES): boolean {
+    const hasRoom = this.entries < MAX_ENTRIES && this.held < Math.max(memoryEach, memory - others);
     return hasRoom && this.quietJobs < Math.min(MAX_QUIET, count + QUIET);
   }
 
@@ -229,6 +226,16 @@ export class Turns {
     this.sleeping.set(position.key, { group: lane.group, position });
     this.firstDue = Math.min(this.firstDue, position.at);
     this.drop(lane);
+  }
+
+  /** Has the job begun, and waits here for its moment? */
+  isAsleep(key: number): boolean {
+    return this.sleeping.has(key);
+  }
+
+  /** Were jobs of the group read? */
+  knows(group: string | undefined): boolean {
+    return this.lanes.has(group);
   }
 
   /** None of the group may start before this moment. @param at epoch ms */
