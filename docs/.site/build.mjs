@@ -28,3 +28,7 @@ stage(join(here, 'dist/pages'));
 // A program of its own: it reads the configuration with the modules that were just installed. A dead link fails it.
 const vitepress = [join(here, 'node_modules/vitepress/bin/vitepress.js'), 'build', here];
 process.exitCode = spawnSync(process.execPath, vitepress, { stdio: 'inherit' }).status ?? 1;
+if (process.exitCode === 0) {
+  console.log('\nThe site is in docs/.site/dist/site. See it at http://localhost:4173 with:');
+  console.log('  docs/.site/node_modules/.bin/vitepress preview docs/.site');
+}

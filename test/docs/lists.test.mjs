@@ -329,7 +329,7 @@ describe('the documents list every member of', () => {
   });
 
   it('the options of a handler in HANDLERS', () => {
-    const text = items(section('README.md', '### Options of a handler'));
+    const text = items(section('docs/reference/configuration.md', '## Options of a handler'));
     const { BINDING_OPTIONS: binding, URL_OPTIONS: url } = source;
     same(text, [...binding, ...url]);
     same(items(section('docs/guides/https-targets.md', '## Mapping types to a URL')), [...binding, ...url].slice(1));
@@ -340,7 +340,10 @@ describe('the documents list every member of', () => {
       ...keysOf('http/queues/config.ts', 'SETTINGS'),
       ...keysOf('http/queues/bounds.ts', 'BOUND_SETTINGS'),
     ];
-    same(without(items(section('README.md', '### Settings of a queue')), 'backpressure'), settings);
+    same(
+      without(items(section('docs/reference/configuration.md', '## Settings of a queue')), 'backpressure'),
+      settings,
+    );
     const [list] = section('docs/operate/queues.md', '## Settings').split('### ');
     const bounds = items(section('docs/guides/limits.md', '## Backpressure').split('What happens')[0]);
     const named = [...items(list), ...bounds].map((name) => name.split('.')[0]);

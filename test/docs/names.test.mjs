@@ -97,8 +97,8 @@ describe('variables', () => {
     );
   });
 
-  it('that the README lists under Configuration are those of the deployment', () => {
-    const list = section('README.md', '## Configuration').split('### Options of a handler')[0];
+  it('that the page Configuration lists are those of the deployment', () => {
+    const list = section('docs/reference/configuration.md', '## Variables and secrets');
     const listed = Array.from(list.matchAll(/^- ((?:.|\n )*)/gm), ([, line]) => line).flatMap((line) =>
       Array.from(line.split(': ')[0].matchAll(/`([A-Z_]+)`/g), ([, name]) => name),
     );

@@ -74,7 +74,7 @@ describe('a handler Worker of one’s own', { timeout: 900_000 }, () => {
     );
     assert.ok(lines.startsWith(plain), `${QUEUE} must be wrangler.toml and what binds the handler`);
     const added = lines.slice(plain.length).trim();
-    for (const document of ['README.md', 'docs/start/handlers.md', 'docs/start/deploy.md']) {
+    for (const document of ['docs/start/handlers.md', 'docs/start/deploy.md']) {
       assert.ok(readFileSync(join(root, document), 'utf8').includes(added), `${document} must show:\n${added}`);
     }
   });

@@ -37,7 +37,7 @@ const TAGS = /tags: readList\((\d+), readName\((\d+)\)\)/.exec(read('src/job/env
 
 /** By page; digits are grouped there by a comma, a space, or not at all. */
 const SAID = {
-  'README.md': [
+  'docs/reference/guarantees.md': [
     `A job (its request body): ${mib(jobBytes)};`,
     `\`meta\`: ${kib(metaBytes)}. A result: ${mib(job('envelope/names', 'MAX_RESULT_BYTES'))}.`,
     `A batch: ${batch} jobs, ${mib(http('request/body', 'MAX_BATCH_BYTES'))}, ${mib(job('message', 'MAX_JOBS_BYTES'))} once stored`,
@@ -49,6 +49,8 @@ const SAID = {
     `A pushed run: ${minutes(queue('features/push/target', 'MAX_TIMEOUT_MS'))} minutes;`,
     `The wait of a fetch (\`wait_ms\`): ${seconds(http('workers/fetch', 'MAX_WAIT_MS'))} s;`,
     `the newest ${queue('jobs/end-attempt', 'MAX_ERRORS')} entries, ${kib(queue('jobs/end-attempt', 'MAX_HISTORY_BYTES'))};`,
+  ],
+  'docs/reference/configuration.md': [
     `${STORAGE_BOUNDS.min} – ${STORAGE_BOUNDS.max} bytes. Near it`,
     `jobs in one call, 1 – 100. Default: ${TARGET_DEFAULTS.batchSize}.`,
     `limit of a run, 1 – ${queue('features/push/target', 'MAX_TIMEOUT_MS')}, where neither`,
@@ -57,8 +59,6 @@ const SAID = {
     `a duration such as \`"10m"\`. Default: ${minutes(DEFAULTS.visibilityMs)} minutes.`,
     `Default: ${days(retention.completed)}, ${days(retention.discarded)} and ${days(retention.cancelled)} days.`,
     `Default: ${days(deadLetter.maxAge)} days, ${deadLetter.maxCount}.`,
-    `\`enqueueMany\` sends up to ${batch} jobs, all or none.`,
-    `for ${days(retention.discarded)} days it can be read and retried`,
   ],
   'docs/guides/retries.md': [
     `runs in all, the first included; 0 acts as 1. Default: ${PRESETS.ojs.max_attempts}.`,
