@@ -1,14 +1,10 @@
 /**
- * When an object wakes by itself: at the earliest due moment, by its one alarm.
- *
- * Rules the platform forces on the alarm, each learned from a measurement:
- *  - an alarm set for the very millisecond of the running alarm, or for a past one, is stored but never fires: every
- *    alarm is set strictly after now and after the last one;
- *  - each `setAlarm` is a billed row: it is called only when the new time is earlier than the armed one;
- *  - an alarm can be lost: whenever the object is touched, an alarm that should have fired is armed again;
- *  - an `alarm()` that throws is given up after six tries: {@link AlarmClock.ring} never rejects;
- *  - setting an alarm is a write, and fails where writes fail: it is tried again from memory while the object lives.
- *    After that the directory looks after it (`src/directory/due-queues.ts`).
+ * When an object wakes by itself: at the earliest due moment, by its one alarm. Measured rules of the platform:
+ * - an alarm for the millisecond of the running alarm, or the past, never fires: alarms are set strictly later;
+ * - each `setAlarm` is a billed row: it is called only for an earlier time;
+ * - an alarm can be lost: an overdue one is armed again whenever the object is touched;
+ * - a throwing `alarm()` is given up after six tries: {@link AlarmClock.ring} never rejects;
+ * - setting an alarm is a write and may fail: retried from memory, then `src/directory/due-queues.ts` takes over.
  */
 import { errorDataOf } from './platform-errors';
 
@@ -29,15 +25,14 @@ const AGAIN_MS = { first: 1_000, longest: 60_000 };
 const EARLY_MS = 5;
 
 /**
- * The time for `setAlarm` of something due at `at`: never now, never past, never the last one again. If the last one is
- * in the future, the clock was set back since: then only its own millisecond is left out.
+ * The time for `setAlarm`: never now, past or the last one again. If the last is in the future, the clock was set
+ * back: then only its own millisecond is left out.
  */
 export function alarmTime(at: number, now: number, last: number): number {
   const time = Math.max(Math.ceil(at), now + 1);
   return time === last || (time < last && last <= now + EARLY_MS) ? last + 1 : time;
 }
 
-/** The object's one alarm. Keeps the armed time in memory so that `setAlarm` is called only when it must be. */
 export class AlarmClock {
   /** The moment of the alarm that ran last, or runs. */
   private last = 0;
@@ -86,10 +81,7 @@ export class AlarmClock {
     );
   }
 
-  /**
-   * The alarm has fired: does its work. Never rejects: what fails is done again after a minute, or when the object is
-   * touched.
-   */
+  /** The alarm has fired: does its work. Never rejects; failures are retried after a minute or on a touch. */
   async ring(work: () => unknown): Promise<void> {
     const { armed } = this;
     try {
@@ -102,7 +94,6 @@ export class AlarmClock {
     }
   }
 
-  /** An alarm could not be set. */
   private refused(at: number, error: unknown): void {
     this.missed = Math.min(this.missed, at);
     if (this.again !== undefined) return;
@@ -140,7 +131,6 @@ export class AlarmClock {
     this.armed = armed;
   }
 
-  /** Clears the alarm. */
   async clear(): Promise<void> {
     this.armed = null;
     this.stopTrying();

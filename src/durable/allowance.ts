@@ -13,10 +13,7 @@ export class Allowance {
 
   constructor(private readonly perSecond: number = EVENTS_PER_SECOND) {}
 
-  /**
-   * Asks to send `wanted` events at `now`, epoch ms.
-   * @returns how many may be sent; the others count as dropped
-   */
+  /** Asks to send `wanted` events at `now`, epoch ms. @returns how many may be sent; the others count as dropped */
   take(wanted: number, now: number): number {
     // A clock that went back begins a new second, too. While dropped events are unreported, no second begins: under
     // constant events that would put the report off for ever.
@@ -37,7 +34,6 @@ export class Allowance {
     return this.dropped > 0 ? this.opened + WINDOW_MS : undefined;
   }
 
-  /** Takes the number of dropped events, to report it. */
   takeDropped(): number {
     const { dropped } = this;
     this.dropped = 0;

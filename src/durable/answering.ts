@@ -1,4 +1,3 @@
-/** Objects that answer by a table of verbs. */
 import { DurableObject } from 'cloudflare:workers';
 
 /** A table of verbs: each is a function of the `Life` behind the object, and of the arguments of a call. */

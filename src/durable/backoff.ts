@@ -1,8 +1,8 @@
 /** Backing off from what has just failed, where work can continue without it. */
 
 /**
- * Does a pause that ends at `until` (epoch ms) still last? One longer than `longest` (ms) began before the clock was
- * set back, and is over.
+ * Does a pause until `until` (epoch ms) last? One longer than `longest` (ms) predates a clock that was set back:
+ * over.
  */
 export function isPausedUntil(until: number, now: number, longest: number): boolean {
   return now < until && until <= now + longest;
@@ -38,11 +38,7 @@ export class Backoff {
     this.failures = 0;
   }
 
-  /**
-   * Asks, unless it is backing off.
-   * @returns the result of `ask`; undefined when it was not asked, or failed
-   * @param note called with a failure
-   */
+  /** Asks, unless it is backing off; undefined when it was not asked, or failed. @param note called with a failure */
   async ask<T>(ask: () => Promise<T>, note: (error: unknown) => void): Promise<T | undefined> {
     if (this.isResting) return undefined;
     try {

@@ -1,7 +1,4 @@
-/**
- * The live feed of one queue: its last events, in memory only, gone when the object sleeps. It costs no rows. It is
- * bounded in number and in bytes: long texts of clients and handlers are cut, and the oldest events are dropped.
- */
+/** The live feed of one queue: its last events, in memory only, without rows, bounded in number and bytes. */
 import type { EventChange, EventType, LoggedData } from '../job/event-data';
 import { mintId } from '../job/ids';
 import { cut } from '../job/text';
@@ -39,16 +36,13 @@ const KEPT_BYTES = 2 * 1024 * 1024;
 
 /** A text inside an event is cut after this many characters. */
 const MAX_TEXT = 1000;
-/**
- * An object inside an event, such as the data of a progress report, is left out beyond this many characters of JSON.
- */
+/** JSON characters of an object in an event; a longer one is left out. */
 const MAX_OBJECT = 2000;
 
 /** Approximate bytes of an event besides its texts, and of each member. */
 const EVENT_BYTES = 200;
 const MEMBER_BYTES = 24;
 
-/** `stamp` is the time in its id: its own, unless a later one was noted before it, so that ids never go back. */
 type Stored = Omit<QueueEvent, 'id' | 'queue'> & Published & Place & { bytes: number };
 
 /** What the id of an event is made of. */
@@ -63,10 +57,7 @@ export class EventLog {
   private readonly listeners = new Set<Listener>();
   private number = 0;
   private stamp = 0;
-  /**
-   * Every event after the one at this place is kept. Undefined: there was none yet. No id: minting one with each commit
-   * is slow.
-   */
+  /** Every event after this place is kept; undefined: none yet. A place, because minting an id per commit is slow. */
   private floor: Place | undefined;
   /** Of the events that are kept. */
   private bytes = 0;
@@ -81,9 +72,8 @@ export class EventLog {
   }
 
   /**
-   * Notes an event of the running transaction; it shows only after {@link publish}. Long members are cut or left out,
-   * and `truncated: true` is added.
-   * @param heldBy the worker whose attempt ended by it
+   * Notes an event of the running transaction, visible after {@link publish}; long members are cut or left out
+   * (`truncated: true`). @param heldBy the worker whose attempt ended by it
    */
   add<Type extends EventType>(
     type: Type,

@@ -19,12 +19,10 @@ export interface Hello<About = unknown> {
   position: string;
   /** Events since `after` may be missing. */
   gap: boolean;
-  /** Those since `from`. */
   events: QueueEvent[];
   about?: About;
 }
 
-/** A message to a follower. */
 export type FeedMessage<About = unknown> =
   | { hello: Hello<About> }
   | { events: QueueEvent[] }

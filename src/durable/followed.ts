@@ -1,4 +1,3 @@
-/** Objects that answer by a table of verbs and are followed over WebSockets. */
 import type { DurableObject } from 'cloudflare:workers';
 import type { Outcome } from '../job/errors';
 import { answering, type Verbs } from './answering';

@@ -1,10 +1,9 @@
 /**
- * Followers of an object's live feed, over a hibernating WebSocket each. The runtime holds the sockets while the object
- * is evicted, and the socket's attachment holds the follower's request. So followers keep no object awake, no row is
- * written for them, and an object without followers does nothing.
+ * Followers of an object's live feed, over hibernating WebSockets whose attachments hold the requests: they cost no
+ * row and keep no object awake.
  *
- * A commit costs one message for each follower, whatever it holds; followers with the same request share its text. A
- * follower is sent {@link EVENTS_PER_SECOND}, and confirms now and then that it has read: one that does not is dropped.
+ * A commit sends one message per follower; equal requests share its text. {@link EVENTS_PER_SECOND} applies, and a
+ * follower that confirms no reading is dropped.
  *
  *     follower                                   object
  *        │ upgrade ?follow={job?, types?, after?}   │
@@ -33,7 +32,6 @@ interface Follower {
   socket: WebSocket;
   allowance: Allowance;
   unread: number;
-  /** Id of the last event that it was sent. */
   last?: string;
 }
 
@@ -43,7 +41,6 @@ interface Group {
   members: Set<Follower>;
 }
 
-/** What the hub needs from its object. */
 export type SocketHost = Pick<DurableObjectState, 'acceptWebSocket' | 'getWebSockets' | 'setWebSocketAutoResponse'>;
 
 /** Everything that is not about one job. */
@@ -86,9 +83,8 @@ export class Followers {
   }
 
   /**
-   * Answers the upgrade of a new follower. In one turn it gets what it missed and joins the followers: nothing is lost
-   * in between.
-   * @param about goes into the first message
+   * Answers the upgrade of a follower, which joins in the turn that reads what it missed. @param about in the first
+   * message
    * @throws {ApiError} 503 when there are too many
    */
   accept(wanted: FollowRequest, about?: unknown): Response {
@@ -119,7 +115,6 @@ export class Followers {
     if (known && message === READ) known.follower.unread = 0;
   }
 
-  /** A follower is gone. */
   left(socket: WebSocket): void {
     this.leave(socket);
     close(socket, 1000);

@@ -1,42 +1,30 @@
 /**
- * Group commit: operations that arrive together share one transaction and its flush. An operation that comes alone is
- * written at once. Those that come while it becomes durable are written together.
+ * Group commit: operations that arrive together share one transaction and its flush; a lone one is written at once.
+ * Each runs in a savepoint, so a refused one spares its neighbours. Consequences (events, wake, waiting workers)
+ * follow the commit in the same turn, and what they write becomes durable with it.
  *
- * Each operation runs in a savepoint of its own, so a refused one changes nothing and spares its neighbours. Its
- * consequences (events, a wake, calls of waiting workers) happen once the transaction is committed. They may write too,
- * in the same turn: all that one turn writes becomes durable together.
- *
- * If the transaction itself fails, memory is rebuilt from storage and every caller gets the error: none was promised a
- * success that is not stored. The work of a group's operations is bounded.
+ * If the transaction fails, memory is rebuilt from storage and every caller gets the error. Work per transaction is
+ * bounded.
  */
 import { unavailable } from '../job/errors';
 import type { AlarmClock } from './alarm-clock';
 import { waitAtMost } from './wait';
 
-/**
- * Operations wait at most this long for others that share their transaction, ms: becoming durable may take far longer.
- */
+/** Maximum wait for operations that share a transaction, ms: durability may take far longer. */
 const LONGEST_GATHERING_MS = 1;
 
-/**
- * Work of one transaction, in characters of rows. When its operations have made this much, the others wait for the next
- * one, in their order. So no turn of the object takes long, however many wait; the first operation always has its turn.
- */
+/** Work of one transaction, in characters of rows; further operations wait, in order, so no turn takes long. */
 const MAX_WORK = 8 * 1024 * 1024;
 
 /** Every operation counts as this much work, whatever it touches. */
 const OPERATION_WORK = 512;
 
-/** The memory of an object, as a transaction works on it. */
 export interface Memory {
   /** The earliest due moment of what the running transaction wrote, epoch ms. */
   readonly wanted: number;
   /** Rises with every change that the running transaction makes to it. */
   readonly changes: number;
-  /**
-   * What operations have done up to now: approximate characters of rows read and written, and writing statements. Both
-   * rise.
-   */
+  /** Characters of rows read and written (approximate), and writing statements of operations. Both rise. */
   readonly written: { readonly work: number; readonly writes: number };
   /** Rebuilds everything from storage. */
   load(): void;
@@ -47,8 +35,8 @@ export interface Memory {
   /** The transaction is committed: what it gathered becomes visible. */
   publish(): void;
   /**
-   * The work after the commit is done: writes what the turn has left, in a transaction of its own. If that fails, every
-   * caller gets the error, and nothing that they did may be left.
+   * Writes what the turn has left, in its own transaction. If that fails, every caller gets the error, and nothing
+   * stays.
    */
   finish(): void;
 }
@@ -129,7 +117,6 @@ export class Committer {
     void this.flushSoon();
   }
 
-  /** Runs an operation in a transaction of its own, at once. */
   runNow<T>(operation: (now: number) => T): T {
     let outcome: { value: T } | { error: unknown } | undefined;
     const waiting: Waiting = {
@@ -171,10 +158,7 @@ export class Committer {
     this.settling = settling;
   }
 
-  /**
-   * @param batch operations that do not fit wait for the next transaction, before all others
-   * @param isAlone there is one, a request's
-   */
+  /** @param batch what does not fit waits for the next transaction, before all others @param isAlone one request's */
   private transact(batch: Waiting[], isAlone = false): void {
     const { memory, storage } = this;
     if (this.closed) {
@@ -256,9 +240,8 @@ export class Committer {
   }
 
   /**
-   * Runs something in a savepoint of the open transaction. A failure leaves nothing behind, in storage or in memory:
-   * what follows in this transaction must not build on it.
-   * @param changesNothing errors that usually come before any change: then memory is rebuilt only if there was one
+   * Runs something in a savepoint; a failure leaves nothing behind, in storage or memory.
+   * @param changesNothing errors that usually precede changes: memory is rebuilt only if there was one
    */
   attempt(
     run: () => unknown,
@@ -277,9 +260,8 @@ export class Committer {
   }
 
   /**
-   * As {@link attempt}, for the only operation of a transaction. A savepoint costs 3 % of a lone enqueue, and almost
-   * all operations succeed, or are refused before any change.
-   * @throws what it threw after a change: then the whole transaction is undone. What was due in it is due in the next
+   * As {@link attempt} for the only operation of a transaction, without the savepoint (3 % of a lone enqueue).
+   * @throws what it threw after a change: the transaction is undone, and what was due follows in the next
    */
   private attemptAlone(run: () => unknown): { value: unknown } | { error: unknown } {
     const { memory } = this;

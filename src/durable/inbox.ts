@@ -1,20 +1,17 @@
 /**
- * The inbox: remembered answers to messages that may be repeated, each under a key. An answer is written in the
- * transaction that acts. So a repeated request or message gets that answer and changes nothing, also if the first
- * answer was lost.
+ * The inbox: answers to repeatable messages by key, written in the transaction that acts, so a repetition changes
+ * nothing.
  */
 import { usedOtherwise } from '../job/errors';
 import { piecesOf } from '../job/text';
 import { LIMIT, rows } from './sql';
 
-/** An object whose database has an inbox. */
 export interface Inbox {
   readonly sql: SqlStorage;
   /** Something that the running transaction wrote becomes due at `at`, epoch ms. */
   wake(at: number): void;
 }
 
-/** Names a request that may be repeated. */
 export interface RequestKey {
   key: string;
   /** Hash of what was asked for. */
@@ -27,10 +24,7 @@ export const REMEMBER_ANSWER_MS = 24 * 3_600_000;
 /** Characters in a part; a row holds 2 MB, and a character takes up to three bytes. */
 const PART = 512 * 1024;
 
-/**
- * The earlier answer under this key, if there is one.
- * @throws {ApiError} 409 when it was the answer to another request
- */
+/** The earlier answer under this key, if any. @throws {ApiError} 409 when it was the answer to another request */
 export function recallAnswer<T>(q: Inbox, { key, hash }: RequestKey, now: number): T | undefined {
   const query = 'SELECT hash, data FROM inbox WHERE key = ? AND expires_at > ? ORDER BY part';
   const parts = rows<{ hash: string; data: string }>(q.sql, query, key, now);
@@ -40,10 +34,7 @@ export function recallAnswer<T>(q: Inbox, { key, hash }: RequestKey, now: number
   return JSON.parse(parts.map(({ data }) => data).join('')) as T;
 }
 
-/**
- * Remembers an answer. One row written for each half megabyte, one more for its expiry.
- * @param forMs how long
- */
+/** Remembers an answer for `forMs`. One row written for each half megabyte, one more for its expiry. */
 export function rememberAnswer(
   q: Inbox,
   { key, hash }: RequestKey,

@@ -1,7 +1,4 @@
-/**
- * What an isolate remembers of stored facts, to avoid reading them again. When storage is emptied, it must forget all
- * of that: routes are given out again, and a known fact need not hold any more.
- */
+/** Stored facts cached by an isolate must be forgotten when storage is emptied: routes are given out again. */
 const forgetting: (() => void)[] = [];
 
 /** Runs `forget` whenever storage is emptied. Each module that remembers something of it calls this while it loads. */

@@ -1,14 +1,11 @@
 /**
- * The outbox relay: every message that must arrive at another object goes through here, and nothing else retries.
+ * The outbox relay sends every message that must arrive at another object; nothing else retries.
  *
  *     decide, and note what must arrive (one transaction) ──▶ send ──▶ it was taken: forget it (one transaction)
  *
- * A message is a row of the outbox ({@link posted}), or is derived from rows that exist anyway. Messages to one address
- * go one after the other. A failing address is backing off, for longer each time, and delays no other. An answer may be
- * lost, so a message may arrive more than once: its receiver must act on it once (`inbox.ts`, or a check of its own).
- * The outbox relay keeps addresses in memory, never messages, and finds them again after a restart.
- *
- * While it sends, the alarm is armed. One event sends a bounded number of messages; the next event continues.
+ * A message is an outbox row ({@link posted}), or derived from other rows. Messages to one address go one by one; a
+ * failing address backs off and delays no other. Answers may be lost, so receivers act once (`inbox.ts`). Memory
+ * holds addresses only, found again after a restart. The alarm is armed while it sends a bounded number per event.
  */
 import { isPausedUntil } from './backoff';
 import { type Outbox, type OutboxMessage, STANDBY_MS } from './outbox';
@@ -42,8 +39,7 @@ export interface MessageKind<A = unknown> {
   /** When the next message to an address other than `except` is due, epoch ms. Infinity: there is none. */
   nextAt(except: readonly string[]): number;
   /**
-   * Sends the next messages to an address, if there still are any, and forgets them once they were taken. Rejects when
-   * they must be sent again.
+   * Sends the next messages to an address, if any, and forgets them once taken. Rejects: send again.
    * @returns the result of the receiver's answer here
    */
   deliver(address: string): Promise<A>;
@@ -114,8 +110,7 @@ export class OutboxRelay {
   }
 
   /**
-   * Serves an address now, whatever happened there before.
-   * @returns the result of {@link MessageKind.deliver}; rejects as it does, and the message is sent again later
+   * Serves an address now. @returns the result of {@link MessageKind.deliver}; on rejection the message is sent later
    */
   deliver<A>(kind: MessageKind<A>, address: string): Promise<A> {
     const running = this.busy.get(idOf(kind, address))?.done as Promise<A> | undefined;
@@ -204,7 +199,6 @@ export class OutboxRelay {
     return all.length === 0 ? NONE : all.filter((one) => one.kind === kind).map(({ address }) => address);
   }
 
-  /** The addresses of a kind that are backing off. */
   private backingOff(kind: MessageKind): readonly string[] {
     return this.failing.size === 0 ? NONE : this.addresses(kind, [...this.failing.values()]);
   }
@@ -273,18 +267,12 @@ export function derived<A>({ kind, open, dueAt = () => 0, deliver }: Derived<A>)
   };
 }
 
-/**
- * The outbox messages are taken: removes them in a transaction, unless they were replaced meanwhile.
- * @param act the consequences of the answer, in the same transaction
- */
+/** Removes the taken outbox messages, unless replaced meanwhile. @param act consequences, in the same transaction */
 export type Taken = <T>(act: (now: number) => T) => Promise<T>;
 
-/** How outbox messages of the outbox are sent. */
 export interface Sending<A> {
   readonly kind: string;
-  /**
-   * Sends messages to an address and calls `taken` once the receiver has them. Rejects when they must be sent again.
-   */
+  /** Sends messages to an address and calls `taken` once they arrived. Rejects when they must be sent again. */
   send(address: string, messages: readonly [OutboxMessage, ...OutboxMessage[]], taken: Taken): Promise<A>;
   /** Messages that go together have `most` items at most, unless the first alone has more. Absent: each goes alone. */
   readonly together?: { most: number; itemsIn(message: OutboxMessage): number };

@@ -1,9 +1,7 @@
 /**
- * The outbox: messages to other objects, written in the transaction that decided them and kept until they have arrived.
- * One row to post an outbox message and one to remove it. The outbox relay (`outbox-relay.ts`) sends them.
- *
- * A message is found by its kind and its address. Messages to one address that are gathered go in order, many to a row.
- * Any other kind has one outbox message to an address, which a later one replaces.
+ * The outbox: messages to other objects, kept from the deciding transaction until arrival (`outbox-relay.ts` sends
+ * them): one row to post, one to remove. Gathered messages to an address go in order, many to a row; other kinds have
+ * one per address, replaced by later ones.
  */
 
 import { LIMIT, put, rows } from './sql';
@@ -15,7 +13,6 @@ export const STANDBY_MS = 1_000;
 const MAX_ITEMS = 100;
 const MAX_CHUNK = 256 * 1024;
 
-/** An outbox message as it is sent. */
 export interface OutboxMessage {
   readonly number: number;
   readonly data: string;
@@ -77,8 +74,7 @@ export class Outbox {
 
   /**
    * Posts the only outbox message to an address, replacing the one before. One row written.
-   * @param dueAt when the outbox relay sends it if no caller has, epoch ms; absent: at once, whatever the clock says
-   * then
+   * @param dueAt when the outbox relay sends it if no caller has, epoch ms; absent: at once, whatever the clock
    */
   post(kind: string, address: string, data: string, now: number, dueAt = 0): void {
     this.write(kind, address, 0, data, dueAt);
@@ -119,9 +115,7 @@ export class Outbox {
     return true;
   }
 
-  /**
-   * Drops the oldest of the gathered messages to an address beyond `most`. @returns how many. One row written for each
-   */
+  /** Drops the oldest gathered messages to an address beyond `most`, a row each. @returns how many */
   dropOldest(kind: string, address: string, most: number): number {
     if (!this.has(kind)) return 0;
     const newest = 'SELECT max(number) FROM outbox WHERE kind = ?1 AND address = ?2';
@@ -154,7 +148,6 @@ export class Outbox {
     return first?.at ?? Number.POSITIVE_INFINITY;
   }
 
-  /** Messages to an address in their order, read one by one. */
   read(kind: string, address: string): Iterable<OutboxMessage> {
     const query = 'SELECT number, data FROM outbox WHERE kind = ? AND address = ? ORDER BY number';
     return this.sql.exec<{ number: number; data: string }>(query, kind, address);

@@ -1,6 +1,5 @@
 /**
- * Errors that the platform throws, in the shape of the product's own. {@link errorDataOf} is the one place that reads
- * them. Code that answers a failed call, or decides whether to call again, asks it.
+ * Errors of the platform in the shape of the product's own, read by {@link errorDataOf} only:
  *
  * | the platform reports | answer |
  * | --- | --- |
@@ -11,8 +10,7 @@
  * | the class was created with `new_classes` | 500 `invalid_configuration` |
  * | its storage is full, or fails | 503, see {@link storageFailure} |
  *
- * They stay what they were thrown as, not an {@link ApiError}: a refusal changed nothing, one of these may hide a
- * success.
+ * They are not an {@link ApiError}: a refusal changed nothing, one of these may hide a success.
  */
 import { ApiError, apiErrorData, type ErrorData, invalidConfiguration, unavailable } from '../job/errors';
 import { storageFailure } from '../job/storage-failure';
@@ -37,8 +35,7 @@ const DAY_MS = 24 * 3_600_000;
 type Marked = Error & { overloaded?: unknown; retryable?: unknown; durableObjectReset?: unknown };
 
 /**
- * What an error says, thrown by this code, by an object of it, or by the platform; undefined for a defect.
- * @param now epoch ms
+ * The error data of a thrown error of this code, an object or the platform; undefined: a defect. @param now epoch ms
  */
 export function errorDataOf(thrown: unknown, now = Date.now()): ErrorData | undefined {
   return (

@@ -1,12 +1,9 @@
 /**
- * The schema of each object's own SQLite database, and how a stored one is brought up to date.
+ * The schema of each object's SQLite database. `migrations/<object>.sql` is the current one; stored ones go through
+ * `<object>_<version>.sql`, step by step, in one transaction. The version is in `meta`; tables without `meta` have
+ * version 1.
  *
- * `migrations/<object>.sql` is the whole current schema: a new database is made from it. A stored one of an earlier
- * version goes through `<object>_<version>.sql`, step by step, in one transaction. The version is in the table `meta`;
- * a database with tables of version 1 and without `meta` has that version. An object that is only read stays empty.
- *
- * A database of a later version (the deployment was rolled back) is left as it is. Every call that needs it is refused,
- * the alarm is armed, and the object continues when the later version is deployed again.
+ * A database of a later version (rollback of a deployment) stays unchanged: calls are refused, the alarm stays armed.
  */
 import allowance from '../../migrations/allowance.sql';
 import directory from '../../migrations/directory.sql';
@@ -19,15 +16,12 @@ import workflow from '../../migrations/workflow.sql';
 import { ApiError, invalidConfiguration, unavailable } from '../job/errors';
 import { readFact, rows, writeMeta } from './sql';
 
-/** What one kind of object stores. */
 export interface SchemaVersion {
   /** The kind of object, for errors. */
   readonly object: string;
   /** From 1 on. */
   readonly version: number;
-  /**
-   * Tables of version 1: any of them shows a database without a stored version. The platform's own tables do not count.
-   */
+  /** Tables of version 1: any of them shows a database without a stored version. */
   readonly first: readonly string[];
   /** Makes the tables of this version in an empty database; with the table `meta`, from version 2 on. */
   readonly tables: string;
@@ -57,7 +51,6 @@ export const WORKFLOW: SchemaVersion = {
   steps: {},
 };
 export const LOCKS: SchemaVersion = { object: 'lock object', version: 1, first: ['holders'], tables: locks, steps: {} };
-/** Lock objects with the name of an allowance have these tables alone. */
 export const ALLOWANCE: SchemaVersion = {
   object: 'allowance',
   version: 1,
@@ -87,9 +80,8 @@ export class Schema {
   ) {}
 
   /**
-   * Are the tables there? Those of an earlier version are brought up to date.
-   * @throws {ApiError} when they are of a version that this code does not know: 503 `newer_state` for a later one, 500
-   *   `invalid_configuration` for one from which no step leads here
+   * Are the tables there? Earlier versions are migrated.
+   * @throws {ApiError} 503 `newer_state` for a later version, 500 `invalid_configuration` for one without a step
    */
   exist(): boolean {
     if (this.ready) return true;
@@ -111,8 +103,8 @@ export class Schema {
   }
 
   /**
-   * Why the database cannot be used now; undefined when it can. An {@link ApiError}: this code must leave it as it is.
-   * Anything else is the storage's, and may pass.
+   * Why the database cannot be used now, if so. {@link ApiError}: leave it as it is; else the storage failed, maybe
+   * briefly.
    */
   get refusal(): Error | undefined {
     try {

@@ -2,10 +2,7 @@
 
 type Row = Record<string, SqlStorageValue>;
 
-/**
- * `LIMIT ?` of a frequent query. SQLite inspects a bound limit while it prepares a statement, so it prepares the
- * statement again for each one, which takes longer than the query. It does not inspect a sum.
- */
+/** `LIMIT ?` of a frequent query: SQLite prepares a statement again per bound limit, but does not inspect a sum. */
 export const LIMIT = 'LIMIT ?+0';
 
 /** The rows of a query; none of a statement that only writes. */
@@ -38,7 +35,6 @@ export function writeMeta(sql: SqlStorage, key: string, value: unknown): void {
   else put(sql, 'meta', { key, value: JSON.stringify(value) });
 }
 
-/** A piece of SQL and what is bound to its question marks. */
 export interface Fragment {
   sql: string;
   bindings: (string | number)[];

@@ -1,8 +1,7 @@
 /**
- * What clients of WebSockets and streams were sent and may not have read. It waits in the memory of the isolate, and
- * the runtime does not report its size. So each client is asked now and then, by a ping with a number that it cannot
- * guess. Its answer confirms that it has read what was sent before that ping; nothing else does. All clients of an
- * isolate share a budget. Once that is used up, a client with more than its share is over its own.
+ * Bytes sent to WebSockets and streams and maybe unread: they wait in the isolate's memory, unreported by the
+ * runtime. Clients are pinged with an unguessable number; its answer confirms what was sent before. When the shared
+ * budget is used up, clients above their share are over.
  */
 import { utf8Bytes } from '../job/bytes';
 
@@ -21,8 +20,8 @@ interface Waiting {
 const clients = { count: 0, bytes: 0 };
 
 /**
- * A client may leave without a word: the runtime then drops what served it. Workers with a compatibility date before
- * 2025-05-05 have no such registry unless they set the flag `enable_weak_ref`; there the client counts on.
+ * Forgets clients that left silently. Absent before compatibility date 2025-05-05 without `enable_weak_ref`: they
+ * count on.
  */
 const dropped: Pick<FinalizationRegistry<Waiting>, 'register' | 'unregister'> | undefined =
   typeof FinalizationRegistry === 'function'
@@ -34,7 +33,6 @@ function leave(waiting: Waiting): void {
   clients.bytes -= waiting.bytes;
 }
 
-/** A client's part in the budget of the isolate. */
 export class Share {
   private readonly waiting: Waiting = { bytes: 0 };
   private isGone = false;
@@ -60,7 +58,6 @@ export class Share {
     return clients.bytes > MAX_IN_ALL && this.bytes > Math.max(LEAST_SHARE, MAX_IN_ALL / clients.count);
   }
 
-  /** The client is gone. */
   end(): void {
     if (this.isGone) return;
     this.isGone = true;
@@ -101,11 +98,7 @@ export class Unread {
     return this.asked.length > 0 && now - this.waitsSince >= ms;
   }
 
-  /**
-   * Counts a message.
-   * @param now epoch ms
-   * @returns the number of the ping that must follow it, if one must
-   */
+  /** Counts a message. @param now epoch ms @returns the number of the ping that must follow it, if one must */
   sent(text: string, now: number): number | undefined {
     const bytes = utf8Bytes(text) + AROUND;
     this.share.bytes += bytes;
