@@ -1,7 +1,4 @@
-/**
- * Alert rules and their states. The queues evaluate them: they receive the rules with the settings of all queues, and
- * report changes.
- */
+/** Alert rules and their states. Queues receive the rules with the settings, evaluate them, and report changes. */
 import type { Schema } from '../durable/schema';
 import { put, rows } from '../durable/sql';
 import type { AlertMembers } from '../job/alert/parse';
@@ -34,7 +31,6 @@ export class AlertList {
       .map(({ queue: _, active: _a, declared: _d, created_at: _c, updated_at: _u, ...rule }) => rule);
   }
 
-  /** Every rule, the oldest first. */
   all(): AlertView[] {
     return this.stored().map((rule) => this.view(rule));
   }

@@ -1,7 +1,5 @@
 /**
- * What operators have changed. The log is bounded in rows, in bytes and in age. A new entry displaces the oldest one of
- * the actor that has most. So an actor that writes much displaces the entries of others last. A bounded number is
- * removed at a time.
+ * The audit log, bounded in rows, bytes and age. A new entry displaces the oldest one of the actor with most entries.
  */
 
 import type { Schema } from '../durable/schema';
@@ -15,7 +13,6 @@ export const AUDIT_BOUNDS = { rows: 20_000, bytes: 16 * 1024 * 1024, ageMs: 90 *
 /** Entries removed at a time. */
 const REMOVE_STEP = 50;
 
-/** What an actor has in the log. */
 interface Share {
   rows: number;
   bytes: number;
@@ -120,7 +117,6 @@ export class AuditLog {
     return { entries, total: counted?.n ?? 0 };
   }
 
-  /** Everything was removed, or a transaction was undone. */
   forget(): void {
     this.shares = undefined;
   }

@@ -1,10 +1,6 @@
-/** Changes that other objects must receive. */
 import { type Outcome, outcomeOf } from '../job/errors';
 
-/**
- * Makes a change, and then notifies the objects concerned.
- * @param spread returns how many have not confirmed yet
- */
+/** Makes a change, then notifies the objects concerned. @param spread returns how many have not confirmed yet */
 export async function changing<T extends object>(
   change: (now: number) => T,
   spread: () => Promise<number>,

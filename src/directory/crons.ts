@@ -1,10 +1,6 @@
 /**
- * Which queue has the cron entry with a name: names belong to the deployment, entries to the queues that own their
- * jobs.
- *
- * The directory fires nothing. A change is noted before it is made, with every queue that may have the entry. It gets a
- * number by which queues recognise late changes. So if a change is cut off, the next one finds every place. Until then
- * a reader finds the entry in one of the noted queues.
+ * Which queue has the cron entry of a name; the directory fires nothing. A change is noted before it is made, with a
+ * number and every queue that may have the entry, so that a change that was cut off is completed by the next one.
  */
 import type { Schema } from '../durable/schema';
 import { put, rows } from '../durable/sql';

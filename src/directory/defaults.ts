@@ -1,12 +1,8 @@
 /**
- * The settings of all queues, and their delivery. They include the defaults of queues without settings of their own
- * (`_default`), and the declarations of the deployment's code. They also include operators' overrides of key limits,
- * even for keys that a queue has not met.
- *
- * A change is one row, which also records its delivery. The queues are notified in the order of their routes, up to a
- * hundred with a message. Those that could not be reached are noted and notified again until they have confirmed. So a
- * change costs one row, and another for each message, however many queues there are. A queue that is created later gets
- * the settings with its number. Versions rise: a late message to a queue changes nothing.
+ * The settings of all queues: defaults, declarations of the code, overrides of key limits. A change is one row, which
+ * also records its delivery: queues are notified in the order of routes, a hundred with a message, and those not
+ * reached are retried. New queues get the settings with their number. Versions rise, so a late message changes
+ * nothing.
  */
 
 import { STANDBY_MS } from '../durable/outbox';
@@ -43,14 +39,12 @@ export type Tell = (queue: string, defaults: QueueDefaults) => Promise<void>;
 
 type Row = { version: number; config: string; limit_overrides: string; told_to: number };
 
-/** The queues that an outbox message is for. */
 interface Round {
   names: string[];
   /** They are all queues up to this route. Absent: they were noted because they could not be reached before. */
   upTo?: number;
 }
 
-/** What the settings of all queues need from their object. */
 export interface DefaultsHost {
   readonly storage: Pick<DurableObjectStorage, 'sql' | 'transactionSync'>;
   /** Something must be sent at this moment (epoch ms) at the latest. */
@@ -125,10 +119,7 @@ export class DefaultsStore {
     return this.fact(MAINTENANCE);
   }
 
-  /**
-   * Begins maintenance, changes the one under way, or ends it (null): all queues are notified.
-   * @param now epoch ms
-   */
+  /** Begins, changes or ends (null) maintenance, and notifies all queues. @param now epoch ms */
   declareMaintenance(notice: MaintenanceNotice | null, now: number): void {
     const before = holdingMaintenance(this.maintenance(), now);
     if (!notice && !before) return;
@@ -162,10 +153,8 @@ export class DefaultsStore {
   }
 
   /**
-   * Merges a change, and notifies all queues.
-   * @param now epoch ms
-   * @param mayPurge false: retentions of existing queues must not get shorter
-   * @throws {ApiError} 403
+   * Merges a change, and notifies all queues. @param now epoch ms
+   * @param mayPurge false: retentions of existing queues must not get shorter @throws {ApiError} 403
    */
   change(change: SettingsChange, now: number, mayPurge = true): QueueDefaults {
     const before = this.read()?.config ?? {};
@@ -181,11 +170,9 @@ export class DefaultsStore {
   }
 
   /**
-   * Overrides a key's own limits, or removes the override (null), in all queues and those to come. Ended overrides are
-   * forgotten with it. Writes nothing if nothing changes.
-   * @param now epoch ms
-   * @returns whether there was an override
-   * @throws {ApiError} 409 when there are too many
+   * Overrides a key's limits in all queues, or removes the override (null); ended ones are forgotten. @param now
+   * epoch ms
+   * @returns whether there was an override @throws {ApiError} 409 when there are too many
    */
   override(key: string, override: LimitOverride | null, now: number): boolean {
     const before = this.overrides(now);

@@ -1,10 +1,7 @@
 /**
- * Queues that have something due, and when the directory looks after each. A queue is woken by its own alarm. One whose
- * alarm could not be set, because every write failed for long, would sleep for ever. So it reports when it is next due,
- * and the directory calls it an hour later. The call wakes it: it arms its alarm, and answers when it is due next.
- *
- * Costs: one row for a queue that became active, one an hour while it stays active, and none for an idle one. A report
- * that changes nothing writes nothing. The moments are rounded up, so that many queues share an alarm.
+ * Queues with something due, in case their own alarm could not be set: each reports its next due moment, and the
+ * directory calls it an hour after that. Costs a row per newly active queue and per active hour; moments are rounded
+ * up to share alarms.
  */
 import { isPausedUntil } from '../durable/backoff';
 import { inParallel } from '../durable/parallel';
@@ -41,10 +38,7 @@ export class DueQueues {
     private readonly nextDue: (queue: string) => Promise<number | null>,
   ) {}
 
-  /**
-   * A queue is next due at `due`.
-   * @returns when the directory looks after it, epoch ms
-   */
+  /** A queue is next due at `due`. @returns when the directory looks after it, epoch ms */
   report(queue: string, due: number, now: number): number {
     const wanted = momentAfter(due, now);
     const known = this.tables.exist() ? readFact<number>(this.sql, KEY + queue) : undefined;
@@ -54,7 +48,6 @@ export class DueQueues {
     return wanted;
   }
 
-  /** The queue is being deleted. */
   forget(queue: string): void {
     this.note(queue, undefined);
   }
@@ -102,7 +95,6 @@ export class DueQueues {
     if (this.earliest !== undefined && at !== undefined) this.earliest = Math.min(this.earliest, at);
   }
 
-  /** The earliest of them. */
   private read(most: number): { queue: string; at: number }[] {
     const query = `SELECT substr(key, ?) AS queue, CAST(value AS INTEGER) AS at FROM meta
       WHERE key >= ? AND key < ? ORDER BY at LIMIT ?`;

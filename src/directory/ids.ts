@@ -1,10 +1,9 @@
 /**
- * A shard of the directory knows which queues may have a job under an id that does not name its queue.
+ * A shard of the directory: which queues may have a job under an id that does not name its queue.
  *
  *     note the id here ──▶ the queue takes the job ──▶ … ──▶ the job is removed ──▶ a round finds the row vacant
  *
- * A row that is early or outdated costs a search for the id one question to a queue. The end of a job releases nothing:
- * once a day a round asks the queues which of the ids they still have.
+ * An outdated row costs one question to a queue; a daily round removes vacant ones.
  */
 import type { Schema } from '../durable/schema';
 import { readFact, rows, writeMeta } from '../durable/sql';
@@ -20,7 +19,6 @@ const ROUND_STEP = 500;
 const ROUND_STEPS = 20;
 const NEXT_STEP_MS = 1_000;
 
-/** Where the round is. */
 interface Round {
   /** When it continues, epoch ms. */
   at: number;
@@ -29,7 +27,6 @@ interface Round {
 
 const START: IdPlace = { id: '', queue: '' };
 
-/** What a shard needs from its object. */
 export interface IdsHost {
   readonly storage: Pick<DurableObjectStorage, 'sql' | 'transactionSync'>;
   now(): number;
@@ -47,9 +44,8 @@ export class IdRegister {
   ) {}
 
   /**
-   * Notes places, each unless its id is noted for another queue. One row written for each.
-   * @param lookedInto note it all the same
-   * @returns the other queues
+   * Notes places, a row each, unless noted for another queue. @param lookedInto note it all the same @returns the
+   * others
    */
   note(places: readonly IdPlace[], lookedInto: boolean): IdPlace[] {
     this.tables.create();
@@ -80,9 +76,7 @@ export class IdRegister {
     return this.planned()?.at;
   }
 
-  /**
-   * Continues the round, if it is time. Bounded. Rejects when a queue could not be asked; the round continues later.
-   */
+  /** Continues a due round, bounded. Rejects when a queue could not be asked; the round continues later. */
   async goRound(): Promise<void> {
     const round = this.planned();
     if (!round || round.at > this.host.now()) return;
@@ -97,7 +91,6 @@ export class IdRegister {
     else this.plan(null);
   }
 
-  /** The storage was emptied. */
   forget(): void {
     this.round = undefined;
   }

@@ -41,13 +41,9 @@ import { WorkflowList } from './workflows';
 /** A caller that changes the settings of all queues waits this long for them to be notified; and for the answer, ms. */
 const DONE_WITHIN_MS = 3_000;
 
-/**
- * Messages sent in one event: the calls of a Durable Object in one event are bounded, and a message takes up to a
- * hundred.
- */
+/** Messages sent in one event: its calls are bounded, and a message takes up to a hundred. */
 const MESSAGES_PER_EVENT = 4;
 
-/** Pause after work of the alarm has failed, ms. */
 const WATCH_AGAIN_MS = 60_000;
 
 export class DirectoryLife {
@@ -65,11 +61,8 @@ export class DirectoryLife {
   /** Followers of the workers, and of the list of queues. */
   readonly followers: Followers;
   workers!: WorkerRegistry;
-  /** The settings of all queues. */
   defaults!: DefaultsStore;
-  /** A shard's part of the ids that name no queue. */
   ids!: IdRegister;
-  /** Subscriptions to events; in the object of a webhook: its sender. */
   webhooks!: Webhooks;
   alerts!: AlertList;
   /** The numbers of the queues. */
@@ -109,7 +102,6 @@ export class DirectoryLife {
     if (!this.tables.refusal) this.watch();
   }
 
-  /** Rebuilds everything that is in memory. */
   private open(): void {
     const { ctx, env, sql, tables } = this;
     const now = () => Date.now();
@@ -196,7 +188,6 @@ export class DirectoryLife {
     this.watch();
   }
 
-  /** Arms the alarm for the remaining work; it may have been lost. Never throws. */
   private watch(): void {
     const now = Date.now();
     try {
@@ -219,8 +210,7 @@ export class DirectoryLife {
   }
 
   /**
-   * The numbers of a queue are outdated.
-   * @param dueAt when it is next due, epoch ms
+   * A queue's numbers are outdated. @param dueAt its next due moment, epoch ms
    * @returns when the directory looks after it, epoch ms
    */
   queueChanged(queue: string, dueAt?: number): number | null {
@@ -307,16 +297,13 @@ export class DirectoryLife {
     return this.ids.note(places, lookedInto);
   }
 
-  /**
-   * Notifies webhooks' objects, and queues, of changes, and waits a moment. @returns how many have not confirmed yet
-   */
+  /** Notifies webhooks' objects and queues of changes, with a short wait. @returns how many have not confirmed */
   async spreadWebhooks(): Promise<number> {
     const { list } = this.webhooks;
     await Promise.all([this.goOn(list.messages), this.spread()]);
     return list.untold().length + this.defaults.untold;
   }
 
-  /** Forgets everything. */
   async reset(): Promise<void> {
     this.relay.close();
     this.webhooks.sender.close();

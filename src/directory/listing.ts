@@ -1,6 +1,6 @@
 /**
- * Queues of an earlier release took jobs under ids of their clients without noting them in the shards. The directory
- * catches up on that, once for each such queue, in bounded turns. Until then an unknown id may still exist.
+ * Queues of an earlier release took client-chosen ids without noting them in shards: lists them, once per queue, in
+ * bounded turns. Until then an unknown id may still exist.
  */
 import { derived, type MessageKind } from '../durable/outbox-relay';
 import type { Schema } from '../durable/schema';
@@ -10,7 +10,6 @@ import type { IdPlace } from '../rpc/ids';
 /** Queues that are read at the same time. */
 const AT_ONCE = 10;
 
-/** What the listing needs from the other objects. */
 export interface ListingHost {
   readonly sql: SqlStorage;
   /** The next ids after this one that clients chose in a queue; none: that was all. */

@@ -1,7 +1,6 @@
 /**
- * Who revives the directory, and what the directory revives besides queues. An outage in which no write succeeds may
- * take away every alarm of a deployment, the directory's too. The daily limit of the free plan does: it ends at 00:00
- * UTC. So one more object of the directory's class, the lookout, has an alarm after that and calls the directory.
+ * Revives the directory after an outage that took every alarm (such as the free plan's daily limit, which ends at
+ * 00:00 UTC): another object of its class, the lookout, calls it.
  *
  *     lookout ──(once a day)──▶ directory ──(when due)──▶ queues; once a day, and after an outage,
  *        ▲                         │  ▲                     │             workflows, webhooks, shards
@@ -37,7 +36,6 @@ const NEXT_TURN_MS = 1_000;
 /** After the ids of all workflows. */
 const LAST = '~';
 
-/** What this needs from its object. */
 interface Own {
   readonly tables: { exist(): boolean };
   readonly sql: SqlStorage;
@@ -57,10 +55,7 @@ export class Lookout {
     private readonly name: string,
   ) {}
 
-  /**
-   * This object was called. The directory must be called back. The directory itself revives the others once a day: an
-   * outage that it has not noticed may have taken their alarms away.
-   */
+  /** This object was called, so the directory must be called back; it revives the others once a day. */
   called(now: number): void {
     if (this.name === LOOKOUT) this.callsAt = (Math.floor(now / DAY_MS) + 1) * DAY_MS + AFTER_MIDNIGHT_MS;
     if (this.name === DIRECTORY) this.alarmsWereLost();

@@ -24,8 +24,7 @@ export class NewQueues {
   ) {}
 
   /**
-   * May this key create these queues? Existing or already counted ones are free. One row written if there are others.
-   * @param most of a key in a day
+   * May this key create these queues? Known ones are free; else one row. @param most per key and day
    * @throws {ApiError} 429
    */
   admit(by: string, names: readonly string[], most: number, now: number): void {

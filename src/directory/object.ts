@@ -1,6 +1,6 @@
 /**
- * The directory: the small object that knows which queues exist. A queue registers itself once, and gets the number
- * that its job ids carry. No job passes through it. Its answers are in `verbs.ts`, its life in `life.ts`.
+ * The directory knows which queues exist, and gives each the number in its job ids. Verbs: `verbs.ts`; life:
+ * `life.ts`.
  */
 import type { Env } from '../config';
 import { followed } from '../durable/followed';

@@ -1,7 +1,6 @@
 /**
- * Operations on many jobs that were begun under an idempotency key. Repeating the request must not change which queues
- * take part, and a key must be known wherever the jobs of its requests are. So it is kept here, with the list of
- * queues. Each queue remembers its own part, in the transaction that did it.
+ * Operations under idempotency keys, with their queues: a repetition must not change which queues take part. Each
+ * queue remembers its own part.
  */
 import type { Schema } from '../durable/schema';
 import { put, rows } from '../durable/sql';
@@ -24,9 +23,7 @@ export class OperationKeys {
   ) {}
 
   /**
-   * The operation of this key; a new one when there is none. Two rows written for a new one, and later for forgetting
-   * it.
-   * @param operation used if it is new
+   * The operation of this key, or `operation` as a new one: two rows, later two to forget it.
    * @returns 409 when the key was used for another request
    */
   begin({ key, hash }: IdempotencyKey, operation: Stored): Outcome<KeyedOperation> {
@@ -44,9 +41,7 @@ export class OperationKeys {
     });
   }
 
-  /**
-   * Makes `queue` the deciding one, unless there is one. One row written. @returns the deciding one; null: unknown key
-   */
+  /** Makes `queue` the deciding one, unless there is one. One row. @returns the deciding one; null: unknown key */
   coordinate(key: string, id: string, queue: string, now: number): string | null {
     this.tables.create();
     return this.storage.transactionSync(() => {

@@ -1,4 +1,3 @@
-/** Pools: the list of them, in the directory; and one pool, in an object of its own, which decides for its workers. */
 import { v7 as uuidv7 } from 'uuid';
 import type { Schema } from '../durable/schema';
 import { readFact, writeMeta } from '../durable/sql';
@@ -52,14 +51,12 @@ export class PoolList {
   }
 }
 
-/** What is stored of a pool's past. */
 interface Past {
   passes: Passes;
   dispatched: PoolCounts['dispatched'];
   since: number;
 }
 
-/** The planner of one pool. */
 export class PoolDesk {
   private past: Past | undefined;
   private savedAt = 0;

@@ -1,4 +1,3 @@
-/** The list of queues: each has a number of its own, which the ids of its jobs carry. */
 import type { Schema } from '../durable/schema';
 import { put, rows } from '../durable/sql';
 import { routeCandidate } from '../job/ids';
@@ -67,7 +66,6 @@ export class QueueList {
     return this.select('route IN (SELECT value FROM json_each(?))', JSON.stringify(routes));
   }
 
-  /** How many queues there are. Counted once and remembered: a count reads every row. */
   count(): number {
     if (!this.tables.exist()) return 0;
     this.counted ??= rows<{ n: number }>(this.sql, 'SELECT count(*) AS n FROM queues')[0]?.n ?? 0;

@@ -1,16 +1,10 @@
-/**
- * The numbers of the queues, as last read. They are in memory, and cost no row. A queue reports when its numbers have
- * changed, so only active queues are asked, and idle ones sleep. After an eviction the next read asks all of them once.
- */
+/** The queues' numbers as last read, in memory. Queues report changes, so only active ones are asked. */
 import { waitAtMost } from '../durable/wait';
 import { type Outcome, unwrap } from '../job/errors';
 import { asOf, goodUntil } from '../job/metrics/as-of';
 import type { QueueReading, WatchedReading } from '../rpc/metrics';
 
-/**
- * Maximum age of the numbers of an idle queue, ms. A queue that died between a change and its report corrects it with
- * the next report; this is for queues without a next one.
- */
+/** Maximum age of an idle queue's numbers, ms: for a queue that died between a change and its report. */
 const MAX_AGE_MS = 15 * 60_000;
 
 /** Numbers that are held, as JSON, characters. Queues beyond that are asked at every read. */
@@ -132,8 +126,8 @@ function shown(reading: WatchedReading, now: number): QueueReading {
 }
 
 /**
- * How long to stay in memory instead of asking these queues again, ms: until that has cost what asking them costs. An
- * object that wakes counts its jobs, apart from completed ones. The platform keeps it for ten seconds anyway.
+ * How long to stay in memory, ms: until that costs as much as asking these queues again, which counts their jobs. The
+ * platform keeps objects for ten seconds anyway.
  */
 export function stayFor(readings: readonly Pick<QueueReading, 'counts'>[]): number {
   const jobs = readings.reduce((all, { counts: { completed, ...counts } }) => {

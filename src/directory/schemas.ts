@@ -16,7 +16,6 @@ export class SchemaStore {
     private readonly tables: Schema,
   ) {}
 
-  /** All of them. */
   all(): RegisteredSchema[] {
     if (!this.tables.exist()) return [];
     const every = 'SELECT type, version, uri, created_at, data FROM schemas ORDER BY type, created_at';

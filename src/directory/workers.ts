@@ -1,10 +1,7 @@
 /**
- * The workers that pull, as far as they send heartbeats. Fetching registers no worker: one without heartbeats works as
- * well, but is unknown.
- *
- * Memory knows every heartbeat. A row is written when a worker is new, when its description changes, and otherwise at
- * most every half minute. So after an eviction no live worker counts as stale. A fleet of a hundred idle workers costs
- * about three rows a second instead of twenty.
+ * Pull workers by their heartbeats; others work as well, but are unknown. Memory knows every heartbeat; a row is
+ * written for a new worker, a new description, and at most every half minute, so that no live worker is stale after
+ * an eviction.
  */
 import { EventLog } from '../durable/event-log';
 import type { Schema } from '../durable/schema';
@@ -25,7 +22,6 @@ const FORGET_AFTER_MS = 86_400_000;
 /** Workers known at most; beyond, the one silent for longest is forgotten. */
 const MAX_WORKERS = 10_000;
 
-/** What is stored of a worker besides its id and the time of its last heartbeat. */
 interface Stored {
   started_at: number;
   reported: ReportedState;
@@ -83,7 +79,6 @@ export class WorkerRegistry {
     };
   }
 
-  /** A page of the workers, by id, and how many are in which state. */
   list({ after, offset, limit }: WorkerListRequest, now: number): WorkerPage {
     const summary = this.summary(now);
     const known = this.load();
@@ -92,7 +87,6 @@ export class WorkerRegistry {
     return { workers: page, summary, more: ids.length > offset + limit };
   }
 
-  /** How many are in which state. */
   summary(now: number): WorkerSummary {
     this.forgetGone(now);
     const known = this.load();
@@ -195,10 +189,7 @@ const isQuiet = (worker: Stored): boolean => isSilenced(worker) || worker.report
 /** What a heartbeat may change and what is worth a row at once. */
 const describes = ({ reported, facts }: Stored): string => JSON.stringify([reported, facts]);
 
-/**
- * Is this a new process under an old name? Directives for the former one do not concern it: a worker that was directed
- * to terminate and is started again must not be stopped again.
- */
+/** Is this a new process under an old name? Directives for the former one do not concern it. */
 function isAnotherProcess(before: Known, beat: WorkerBeat, now: number): boolean {
   const { hostname, pid } = before.facts;
   if (beat.facts.pid !== undefined && pid !== undefined && beat.facts.pid !== pid) return true;

@@ -1,7 +1,6 @@
 /**
- * The deliveries of one webhook, waiting and past: a row for each event. Two or three rows are written for a delivery
- * that succeeds at once: when it comes, when it has arrived, and when it leaves the log. Waiting ones are in memory
- * too, so they need no index.
+ * The deliveries of one webhook: a row each, written two or three times. Pending ones are also in memory, so they
+ * need no index.
  */
 import { put, readFact, rows, writeMeta } from '../../durable/sql';
 import type { DeliveryVerdict } from '../../job/webhook/schedule';
@@ -52,7 +51,6 @@ type Counts = Record<'success' | 'failure', number>;
 /** A delivery in the form of its row. */
 export type LoggedDelivery = Omit<Delivery, 'id' | 'subscription_id'>;
 
-/** Something that waits. */
 interface Waiting {
   dueAt: number;
   chars: number;
@@ -166,7 +164,6 @@ export class Deliveries {
     });
   }
 
-  /** One of them. */
   find(event: string): LoggedDelivery | undefined {
     const row = this.row(event);
     return row && view(row);
@@ -185,7 +182,6 @@ export class Deliveries {
     return { deliveries: found.map(view), total: count[0]?.n ?? 0 };
   }
 
-  /** Their totals. */
   stats(): WebhookStats {
     const counts = { ...this.counts() };
     const states = rows<{ state: number; n: number }>(
@@ -208,7 +204,6 @@ export class Deliveries {
     return this.storage.sql;
   }
 
-  /** All or nothing, in memory too. */
   private write<T>(run: () => T): T {
     try {
       return this.storage.transactionSync(run);

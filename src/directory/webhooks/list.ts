@@ -1,7 +1,6 @@
 /**
- * The list of webhooks, in the directory. A change is one row. The outbox relay notifies the object of the webhook, and
- * the settings of all queues carry what queues must know. A deleted one stays as an empty row until its object is
- * notified.
+ * The list of webhooks. A change is one row; the outbox relay notifies the webhook's object, queues' settings carry
+ * the rest. A deleted one stays as an empty row until its object is notified.
  */
 
 import { STANDBY_MS } from '../../durable/outbox';

@@ -1,4 +1,3 @@
-/** The webhooks in an object of the directory's class: the list, or in the object of a webhook the sender. */
 import { gatherNotices, noticeMessages } from '../../across/feed/notices';
 import { allowsOf, type Env } from '../../config';
 import type { EventLog, QueueEvent } from '../../durable/event-log';

@@ -1,10 +1,7 @@
 /**
- * One webhook in an object of its own: takes notices of events, sends each to the receiver until it arrives, and keeps
- * the log. Queues only pass on their notices, so a slow receiver delays nothing else.
- *
- * The outbox relay sends: a bounded number at once, none twice at the same time, and the alarm is armed.
- * `job/webhook/schedule` decides when a delivery is retried. `dispatch/health` limits an unresponsive receiver to one
- * delivery at a time.
+ * One webhook in its own object: sends notices until they arrive, and keeps the log, so a slow receiver delays
+ * nothing else. `job/webhook/schedule` decides about retries; `dispatch/health` limits an unresponsive receiver to
+ * one delivery at a time.
  */
 import { v7 as uuidv7 } from 'uuid';
 import { TargetHealth } from '../../dispatch/health';
@@ -31,18 +28,15 @@ const WIDTH = MAX_CONNECTIONS - 1;
 /** The alarm waits at most this long for running deliveries, ms; then the next one continues. */
 const ALARM_WAITS_MS = 25_000;
 
-/** Facts in the table `meta`. */
 const WEBHOOK = 'webhook';
 const FAILING = 'webhook_failing';
 
-/** What is stored of the webhook. */
 interface Known {
   webhook: Webhook;
   /** It was given up here, and the directory was not notified yet. */
   untold?: true;
 }
 
-/** What it needs from its object. */
 export interface SenderHost {
   readonly storage: Pick<DurableObjectStorage, 'sql' | 'transactionSync'>;
   /** Epoch ms. */

@@ -1,4 +1,3 @@
-/** Verbs about webhooks and alert rules, of the directory and of a webhook's object. */
 import { v7 as uuidv7 } from 'uuid';
 import type { Verbs } from '../../durable/answering';
 import type { AlertMembers } from '../../job/alert/parse';
@@ -12,7 +11,6 @@ import type { AlertList } from '../alerts';
 import { changing } from '../changing';
 import type { Webhooks } from './part';
 
-/** What these verbs need. */
 export interface WebhookLife {
   readonly webhooks: Pick<Webhooks, 'list' | 'sender' | 'disabled'>;
   readonly alerts: AlertList;
