@@ -10,8 +10,7 @@ import { coordinatorOf, earlierIfRefused, type Keyed, onceFor } from './keyed';
 
 /**
  * Acts on all jobs or on none: one transaction in one queue, {@link allOrNothing} over several.
- * @param groups ids by queue, each once; at least one queue
- * @returns not applied: nothing was changed, and the items name the obstacles
+ * @param groups ids by queue, each once; at least one queue @returns not applied: the items name the obstacles
  * @throws {ApiError} 503 while another operation has one of the jobs, or when it took too long
  */
 export async function actOnGroups(

@@ -12,10 +12,7 @@ import { untilDecided } from './retry';
 /** Ids handled in one transaction, unless they must be all or nothing. */
 const STEP = 500;
 
-/**
- * Acts on each job that can be acted on.
- * @returns one item for each id, in order
- */
+/** Acts on each job that can be acted on. @returns one item for each id, in order */
 export async function actOnEach(
   env: Env,
   action: BulkAction,
@@ -59,8 +56,7 @@ function inOrder(ids: readonly string[], items: ReadonlyMap<string, BulkItem>): 
 }
 
 /**
- * Acts on all of these jobs or on none.
- * @returns one item for each id, in order; not applied: nothing was changed
+ * Acts on all of these jobs or on none. @returns one item for each id, in order; not applied: nothing was changed
  * @throws {ApiError} 503 when other operations have the jobs, time and again
  */
 export async function actOnAll(

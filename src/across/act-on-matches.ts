@@ -12,10 +12,8 @@ import { queuesOf } from './queues';
 import { untilDecided } from './retry';
 
 /**
- * Acts on all jobs that match or on none.
- * @returns one item for each match; not applied: nothing was changed
- * @throws {ApiError} 422 `unsupported` when more than {@link MAX_ITEMS} match; 503 when other operations keep having
- * them
+ * Acts on all jobs that match or on none. @returns one item for each match; not applied: nothing was changed
+ * @throws {ApiError} 422 `unsupported` when more than {@link MAX_ITEMS} match; 503 when others keep having them
  */
 export async function actOnMatches(
   env: Env,

@@ -1,18 +1,16 @@
 /**
- * All or nothing over several queues, whatever fails in between:
+ * All or nothing over several queues:
  *
  *     prepare in every queue ──▶ decide in one of them (the coordinator) ──▶ commit in the others
  *
- * Each queue defines its preparing and committing (`src/queue/features/shares/batch.ts`). The driver here may die at
- * any point. Then a queue that has prepared asks the coordinator, and the coordinator repeats its decision until every
- * queue has received it.
+ * Queues define both steps (`src/queue/features/shares/batch.ts`). If this driver dies, prepared queues ask the
+ * coordinator, which repeats its decision until all have it.
  */
 import type { Env } from '../config';
 import { unwrap } from '../job/errors';
 import type { IdempotencyKey } from '../rpc/receipts';
 import { queueObject } from '../rpc/stubs';
 
-/** Which queues take part. */
 export interface Participants {
   /** UUIDv7. */
   batch: string;
@@ -21,7 +19,6 @@ export interface Participants {
   others: readonly string[];
 }
 
-/** The result of preparing. */
 export interface Prepared<T> {
   /** Every queue has prepared. */
   agreed: boolean;
@@ -38,10 +35,9 @@ export interface BatchSteps<T> {
 }
 
 /**
- * Prepares, decides and commits; gives up when a step fails before the decision.
- * @returns the answer of preparing, or the earlier answer under the same key
- * @throws {ApiError} what a step throws, and nothing was changed; 503 when it took too long; 409 for a key of another
- * request
+ * Prepares, decides and commits; gives up when a step fails before. @returns the answer, or the key's earlier one
+ * @throws {ApiError} what a step throws; 503 when it took too long; 409 for a key of another request; nothing was
+ * changed
  */
 export async function allOrNothing<T>(env: Env, participants: Participants, steps: BatchSteps<T>): Promise<T> {
   const { batch, coordinator, others } = participants;

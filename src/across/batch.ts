@@ -36,7 +36,6 @@ export interface BatchEntry {
   job: NewJob;
 }
 
-/** The jobs of a batch that go to one queue, with their places in the batch. */
 export interface BatchGroup {
   queue: string;
   jobs: NewJob[];
@@ -50,10 +49,7 @@ export function refuseTooManyQueues(entries: readonly BatchEntry[]): void {
   if (size > MAX_QUEUES_AT_ONCE) throw payloadTooLarge('jobs', size, MAX_QUEUES_AT_ONCE, 'queues');
 }
 
-/**
- * Groups the entries of a batch by queue; the order within a queue stays.
- * @param entries missing ones are left out; the others keep their places
- */
+/** Groups the entries of a batch by queue, in order. @param entries missing ones are left out, places stay */
 export function groupByQueue(entries: readonly (BatchEntry | undefined)[]): BatchGroup[] {
   const groups = new Map<string, BatchGroup>();
   let last: BatchGroup | undefined;
@@ -71,9 +67,7 @@ export function groupByQueue(entries: readonly (BatchEntry | undefined)[]): Batc
 }
 
 /**
- * Refuses client-chosen ids that another queue has, or that the batch itself uses twice. The queue an entry goes to
- * checks its own jobs, in the transaction that writes.
- * @param numbered name the entry's place in the error
+ * Refuses client-chosen ids that another queue has, or that are used twice. @param numbered name the entry's place
  * @throws {ApiError} 409 `duplicate`
  */
 export async function refuseTakenIds(env: Env, entries: readonly BatchEntry[], numbered: boolean): Promise<void> {
@@ -91,10 +85,7 @@ export async function refuseTakenIds(env: Env, entries: readonly BatchEntry[], n
   }
 }
 
-/**
- * Makes sure that jobs with chosen ids will be found: an id that does not name its job's queue is noted first.
- * @returns the ids that another queue has, each with the state of its job
- */
+/** Notes chosen ids that do not name their job's queue. @returns ids that another queue has, with their jobs' states */
 export async function reserveIds(
   env: Env,
   entries: readonly { queue: string; job: Pick<NewJob, 'id'> }[],
@@ -155,7 +146,6 @@ async function statesOf(env: Env, places: readonly IdPlace[]): Promise<Map<strin
   return states;
 }
 
-/** How a batch is enqueued. */
 export interface BatchOptions {
   /** UUIDv7 under which fingerprints are reserved; the id of the batch, if it needs one. */
   ticket?: string | undefined;
@@ -169,9 +159,8 @@ export interface BatchOptions {
 }
 
 /**
- * Enqueues every group, or none, and returns the jobs in the order of the batch. One queue takes its jobs in one
- * transaction; several use {@link allOrNothing}.
- * @throws {ApiError} with the entry's place in the batch
+ * Enqueues every group, or none; jobs in the order of the batch. One queue uses one transaction, several {@link
+ * allOrNothing}. @throws {ApiError} with the entry's place in the batch
  */
 export async function enqueueAcross(
   env: Env,
@@ -203,9 +192,8 @@ export async function enqueueAcross(
 }
 
 /**
- * Has every queue prepare its share. A queue that does not exist only checks it, and is created when no other queue has
- * refused its own. If one refuses after that, because another request was faster, an empty queue may remain.
- * @throws {ApiError} the first refusal, in the order of the groups
+ * Has every queue prepare its share. A queue that does not exist only checks it, and is created last; if another then
+ * refuses, an empty queue may remain. @throws {ApiError} the first refusal, in the order of the groups
  */
 async function prepare(
   env: Env,
@@ -229,9 +217,7 @@ function acceptedAll<T>(groups: readonly BatchGroup[], outcomes: readonly Outcom
   return outcomes.map((outcome, at) => accepted(groups[at] as BatchGroup, outcome));
 }
 
-/**
- * @throws {ApiError} a queue's refusal of its share, with the entry's place in the batch instead of that in the group
- */
+/** @throws {ApiError} a queue's refusal, with the entry's place in the batch instead of the group */
 function accepted<T>({ indexes }: BatchGroup, outcome: Outcome<T>): T {
   if (outcome.ok) return outcome.value;
   const error = new ApiError(outcome.error);

@@ -3,10 +3,7 @@ import { parseExactly } from '../job/envelope/exact';
 import type { JobBody, NewJob } from '../job/record';
 import type { EnqueuedJob } from '../rpc/receipts';
 
-/**
- * @param sent the content of each entry, in the order of the jobs
- * @param jobs of a receipt that is not shared: their bodies are set
- */
+/** @param sent the content of each entry, in the order of the jobs @param jobs unshared: their bodies are set */
 export function withBodies(sent: readonly NewJob[], jobs: EnqueuedJob[]): EnqueuedJob[] {
   // A unique entry may stand for the job of an earlier entry, which has the body.
   const known = sent.some(({ unique }) => unique !== undefined) ? new Map<string, string>() : undefined;
@@ -19,7 +16,7 @@ export function withBodies(sent: readonly NewJob[], jobs: EnqueuedJob[]): Enqueu
   return jobs;
 }
 
-/** The same for one job. */
+/** {@link withBodies} for one job. */
 export function withBody(sent: NewJob, job: EnqueuedJob): EnqueuedJob {
   return withBodies([sent], [job])[0] as EnqueuedJob;
 }

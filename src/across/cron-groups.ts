@@ -1,7 +1,6 @@
 /**
- * Groups of cron entries, replaced as a whole. New entries are added, changed ones replaced, and those no longer listed
- * deleted. An unchanged entry is skipped, with its history and its next fire, and costs nothing. Entries of other
- * groups, and unlisted entries without a group, are not touched.
+ * Groups of cron entries, replaced as a whole: new ones added, changed ones replaced, others of the group deleted;
+ * unchanged ones are skipped at no cost.
  */
 import type { Env } from '../config';
 import { inParallel } from '../durable/parallel';
@@ -13,15 +12,13 @@ import { deleteCron, ifThere, type Located, readCrons, saveCron } from './crons'
 /** Changes under way at a time. */
 const WIDTH = 10;
 
-/** An entry after its group was replaced, and the change to it. */
 export interface GroupEntry {
   view: CronView;
   change: 'created' | 'updated' | 'unchanged';
 }
 
 /**
- * Makes `definitions` the entries of the group.
- * @param known all existing entries
+ * Makes `definitions` the entries of the group. @param known all existing entries
  * @returns the entries in the order of the definitions, and the names of those that were deleted
  * @throws {ApiError} with `details.index` of the first definition that could not be saved
  */

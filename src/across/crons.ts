@@ -1,9 +1,6 @@
 /**
- * Cron entries wherever they are. A name belongs to the deployment, the entry to the queue that owns its jobs, and the
- * directory knows that queue.
- *
- * Every change is noted in the directory first (see `src/directory/crons.ts`), then made, then noted as done. A change
- * that was cut off in between is found and finished by the next one.
+ * Cron entries wherever they are: the directory knows each name's queue. A change is noted there, made, then noted as
+ * done (`src/directory/crons.ts`); one that was cut off is finished by the next.
  */
 import type { Env } from '../config';
 import { inParallel } from '../durable/parallel';
@@ -28,10 +25,7 @@ export function noCron(name: string): ApiError {
   return notFound('cron', name, 'GET /ojs/v1/cron lists all entries.');
 }
 
-/**
- * Runs `call` on the queue that has the entry.
- * @throws {ApiError} 404
- */
+/** Runs `call` on the queue that has the entry. @throws {ApiError} 404 */
 export async function withCron<T>(
   env: Env,
   name: string,
@@ -68,8 +62,7 @@ export async function ifThere<T>(work: Promise<T>): Promise<T | undefined> {
 }
 
 /**
- * Creates or replaces an entry.
- * @param before the entry as it was read, if there is one; an identical one is skipped, at no cost
+ * Creates or replaces an entry. @param before as it was read; an identical one is skipped, at no cost
  * @param exact refuse (409) when the entry has changed since `before`
  */
 export async function saveCron(
@@ -105,8 +98,7 @@ export async function saveCron(
 }
 
 /**
- * Changes an entry, and tries again while other changes interfere.
- * @param change makes the new definition from the current entry
+ * Changes an entry, retrying while others interfere. @param change makes the new definition
  * @throws {ApiError} 404; 409 when others interfered each time
  */
 export async function changeCron(
@@ -146,7 +138,6 @@ function tooLarge(count: number): ApiError {
   return unsupported(message, { limit: count, max_bytes: MAX_WHOLE_PAGE }, 'Ask for fewer per page.');
 }
 
-/** An entry and the queue that has it. */
 export interface Located extends CronSummary {
   queue: string;
 }
@@ -161,8 +152,7 @@ export async function listCrons(env: Env): Promise<Located[]> {
 }
 
 /**
- * These entries in full, in the order given; those that are gone by now are left out.
- * @param isPage must they fit into one answer?
+ * These entries in full, in order; missing ones are left out. @param isPage must they fit into one answer?
  * @throws {ApiError} 422 when they do not
  */
 export async function readCrons(env: Env, located: readonly Located[], isPage = false): Promise<CronView[]> {

@@ -20,7 +20,6 @@ const FETCHED = 25;
 const MAX_COUNTED = 10_000;
 const MAX_NAMES = 1000;
 
-/** Which dead letters. */
 export interface DeadLetterFilter extends Pick<DeadLetterRequest, 'type' | 'error_type' | 'group' | 'since' | 'until'> {
   /** Absent: all queues. */
   queues?: readonly string[];
@@ -32,7 +31,6 @@ export interface DeadLetterPage extends PagePlace {
   atLeast: boolean;
 }
 
-/** A place in the list of all queues. */
 interface Placed extends DeadLetterPlace {
   queue: string;
 }
@@ -72,10 +70,7 @@ export async function listDeadLetters(env: Env, filter: DeadLetterFilter, paging
   return { ...page, hasMore: false, nextCursor: null };
 }
 
-/**
- * The places of the newest ones of all queues, at most `limit`, and how many match in all.
- * @returns `horizon`: nothing beyond this place is known, because a queue had too much to look at
- */
+/** The newest places of all queues, at most `limit`, and the total. @returns `horizon`: nothing beyond it is known */
 async function newestOf(env: Env, filter: DeadLetterFilter, start: Start, limit: number) {
   const { queues: _, ...conditions } = filter;
   let { total = 0, atLeast } = start;
@@ -148,8 +143,8 @@ export interface DeadLetterRetention {
 }
 
 /**
- * Counts by queue, type and error type, when the first and the last were discarded (epoch ms), and their retention: in
- * all queues, and in queues that differ. The types of the newest 10,000 of each queue are counted.
+ * Counts by queue, type and error type, first and last discard (epoch ms), and retention, in all queues and those
+ * that differ; types of the newest 10,000 per queue.
  */
 export async function deadLetterStats(env: Env) {
   const queues = await knownQueues(env);

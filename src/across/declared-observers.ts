@@ -1,7 +1,6 @@
 /**
- * Applies the webhooks and alert rules that the code declares. Each is known by its declared name, which is stored with
- * it. Those made over HTTP have none, and are never touched. A failure here blocks nothing else: an observer must not
- * fail what it observes.
+ * Applies declared webhooks and alert rules, known by their stored declared name; those made over HTTP are never
+ * touched. A failure blocks nothing else.
  */
 import { type Env, newWebhookSecret, readWebhookSecret, readWebhookUrl } from '../config';
 import type { Declared } from '../declaration';
@@ -22,7 +21,7 @@ export function textOfWebhook({ url, events, filter, metadata, format }: Webhook
   return JSON.stringify([url, events, filter, metadata, format]);
 }
 
-/** The same of an alert rule. */
+/** {@link textOfWebhook} for an alert rule. */
 export function textOfAlert(rule: Omit<StoredAlert, 'id' | 'active' | 'created_at' | 'updated_at'>): string {
   const { name, queue, metric, above, for_ms, subscription_id } = rule;
   return JSON.stringify([name, queue, metric, above, for_ms, subscription_id]);
@@ -43,17 +42,12 @@ export function withVariables(webhooks: Declared['webhooks'] = {}, env: Env): Re
   );
 }
 
-/** Names to be reset to their declarations, whatever an operator changed. */
 export interface ObserversAgain {
   webhooks: ReadonlySet<string>;
   alerts: ReadonlySet<string>;
 }
 
-/**
- * Applies them.
- * @param before what was applied last
- * @returns what is in effect now, and what is wrong with the rest
- */
+/** Applies them. @param before what was applied last @returns what is in effect now, and what is wrong with the rest */
 export async function applyObservers(
   env: Env,
   declared: Declared,
@@ -100,7 +94,6 @@ class ObserverWork {
     this.directory = directoryObject(env);
   }
 
-  /** Finds existing ones by the names that they were declared under. */
   async look(): Promise<void> {
     const named = <T extends { declared?: string }>(all: readonly T[]) =>
       new Map(all.flatMap((one) => (one.declared === undefined ? [] : [[one.declared, one] as const])));

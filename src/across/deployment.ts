@@ -1,10 +1,9 @@
 /**
- * Applies what the code of a deployment declares. Settings of queues and limits of keys go to all queues, schedules to
- * the queues of their jobs. Repeating it changes nothing and costs one read.
+ * Applies what a deployment's code declares: settings and limits to all queues, schedules to their jobs' queues.
+ * Repeating it costs one read.
  *
- * What an operator changed at run time is kept. Settings and limits of operators are a layer above the declared ones. A
- * schedule counts as changed when it differs from what was applied, or is gone; whether it is enabled is always the
- * operator's decision.
+ * Operators' changes are kept: settings and limits as a layer above; a schedule that differs from what was applied,
+ * or is gone, counts as changed. Whether one is enabled is always the operator's decision.
  */
 import type { Env } from '../config';
 import type { Declared } from '../declaration';
@@ -24,9 +23,8 @@ export const DECLARED_GROUP = 'deployment';
 export type CronChange = 'save' | 'keep';
 
 /**
- * What happens to a declared schedule.
- * @param before as it was last applied; undefined: it is declared for the first time
- * @param existing as it is now
+ * What happens to a declared schedule. @param before as last applied; undefined: first time @param existing as it is
+ * now
  * @param declared as it is declared now
  */
 export function cronChange(
@@ -53,16 +51,13 @@ export async function digestOf(declared: Declared, env: Env): Promise<string> {
   return hexOf(hash.subarray(0, 8));
 }
 
-/** What was applied, and how many queues have not confirmed it yet. */
 export interface Applied {
   declaration: StoredDeclaration | null;
   untold: number;
 }
 
 /**
- * Applies it, unless that is done.
- * @param again schedules to be reset to their declarations, whatever an operator changed
- * @param observers webhooks and alert rules, the same
+ * Applies it, unless that is done. @param again schedules to reset @param observers webhooks and alert rules to reset
  * @throws {ApiError} 500 `invalid_configuration` naming the schedule that is wrong; nothing was changed then
  */
 export async function applyDeclared(

@@ -1,7 +1,4 @@
-/**
- * Enqueues many jobs, some of which may be refused: all or none of them, or each that can be accepted. Every entry has
- * an outcome of its own.
- */
+/** Enqueues many jobs: all or none, or each that can be accepted. Every entry has its own outcome. */
 import type { Env } from '../config';
 import { inParallel } from '../durable/parallel';
 import { ApiError, duplicate, type ErrorData, eventualOutcomeOf, type Outcome, unwrap } from '../job/errors';
@@ -16,7 +13,6 @@ import { enqueueEntry, enqueueNew, recallJobs } from './enqueue';
 import { refuseUnknownOptions } from './known-options';
 import { underSchemas } from './schemas';
 
-/** The outcomes of the entries. */
 export interface Enqueued {
   /** One for each entry, in order. */
   outcomes: Outcome<EnqueuedJob>[];
@@ -33,11 +29,7 @@ export const ROLLED_BACK: ErrorData = {
   retryable: true,
 };
 
-/**
- * Enqueues all entries or none.
- * @param entries an error: the entry is refused already
- * @throws {ApiError} an error of the whole request
- */
+/** Enqueues all entries or none. @param entries an error: already refused @throws {ApiError} of the whole request */
 export async function enqueueAllOrNone(
   env: Env,
   entries: readonly Outcome<BatchEntry>[],
@@ -61,10 +53,10 @@ function rolledBack(entries: readonly (Outcome<unknown> | undefined)[]): Outcome
 }
 
 /**
- * Enqueues each entry that can be accepted.
- * @param entries an error: the entry is refused already
+ * Enqueues each entry that can be accepted. @param entries an error: already refused
  * @param divided they are parts of a message, none of which may take the place of another
- * @throws {ApiError} 409 when the key was used for another request, 413 for too many queues; then nothing was enqueued
+ * @throws {ApiError} 409 when the key was used for another request, 413 for too many queues; then nothing was
+ * enqueued
  */
 export async function enqueueEach(
   env: Env,

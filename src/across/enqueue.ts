@@ -18,10 +18,8 @@ import { underSchemas } from './schemas';
 import { enqueueReserved, globalPolicy } from './unique';
 
 /**
- * Enqueues all entries, or none. Waits for a batch under way that decides about them.
- * @param entries at least one
- * @param numbered name the entry's place in errors
- * @returns one job for each entry, in order
+ * Enqueues all entries, or none; waits for a batch that decides about them. @param entries at least one
+ * @param numbered name the entry's place in errors @returns one job for each entry, in order
  * @throws {ApiError} then nothing was enqueued
  */
 export async function enqueueEntries(
@@ -47,7 +45,7 @@ export async function enqueueEntries(
   }
 }
 
-/** The same for one entry. @returns its job, or why there is none */
+/** {@link enqueueEntries} for one entry. @returns its job, or why there is none */
 export function enqueueEntry(env: Env, entry: BatchEntry, idempotency?: IdempotencyKey): Promise<Outcome<EnqueuedJob>> {
   return eventualOutcomeOf(async () => {
     const [job] = await enqueueEntries(env, [entry], false, idempotency);
@@ -55,10 +53,7 @@ export function enqueueEntry(env: Env, entry: BatchEntry, idempotency?: Idempote
   });
 }
 
-/**
- * As {@link enqueueEntries}, for entries with ids that clients chose.
- * @throws {ApiError} 409 `duplicate` when an id is taken; then nothing was enqueued, as after every other
- */
+/** As {@link enqueueEntries}, for client-chosen ids. @throws {ApiError} 409 `duplicate`; then nothing was enqueued */
 export async function enqueueNew(
   env: Env,
   entries: readonly BatchEntry[],
@@ -71,10 +66,8 @@ export async function enqueueNew(
 }
 
 /**
- * Enqueues all entries, or none; a request that is repeated under its key gets the first answer.
- * @param numbered name the entry's place in errors
- * @param here absent: this runs in no queue's object
- * @returns one job for each entry, in order; `replayed`: the answer is that of an earlier request
+ * Enqueues all entries, or none; a repetition under its key gets the first answer (`replayed`).
+ * @param numbered name the entry's place in errors @param here absent: this runs in no queue's object
  * @throws {ApiError} then nothing was enqueued
  */
 export async function enqueueOnce(
@@ -90,10 +83,7 @@ export async function enqueueOnce(
   return { jobs: await enqueueNew(env, entries, numbered, idempotency, here), replayed: false };
 }
 
-/**
- * The earlier answer under this key, from the queue of the first entry.
- * @throws {ApiError} 409 when that was another request
- */
+/** The earlier answer under this key, from the first entry's queue. @throws {ApiError} 409 for another request */
 export async function recallJobs(
   env: Env,
   entries: readonly BatchEntry[],

@@ -16,7 +16,6 @@ const LEAST_OF_QUEUE = 500;
 /** Queues asked at a time. */
 const WIDTH = 10;
 
-/** Which failures. */
 export interface FailureSelection extends Omit<FailuresRequest, 'from' | 'budget'> {
   /** Absent: all queues. */
   queues?: readonly string[];
@@ -40,8 +39,7 @@ export interface FailuresFound {
 }
 
 /**
- * Groups the newest failures of each queue, as many as one answer looks at.
- * @param cursor of an incomplete answer: then these are the groups of the rest
+ * Groups the newest failures of each queue. @param cursor of an incomplete answer: groups of the rest
  * @throws {ApiError} 400 for a cursor of another list; 422 when more queues are named than may be asked
  */
 export async function findFailures(env: Env, selection: FailureSelection, cursor?: string): Promise<FailuresFound> {

@@ -1,4 +1,3 @@
-/** Reports about many jobs, in any number of queues: each has an outcome of its own. */
 import type { Env } from '../config';
 import { errorDataOf } from '../durable/platform-errors';
 import type { AttemptOutcome } from '../job/attempt/outcome';
@@ -9,18 +8,15 @@ import { queueObject } from '../rpc/stubs';
 import type { ClaimRequest, Report, Reported, ReportedAndClaimed } from '../rpc/workers';
 import { askByHome } from './locate';
 
-/** A claim that follows reports. */
 export interface Following {
   queue: string;
   request: ClaimRequest;
 }
 
 /**
- * Passes each report to the queue that has its job; those of one queue keep their order and share a transaction. A
- * queue that cannot be reached fails only its own.
- * @param entries an error: the report was refused already
- * @param following goes along with the first reports, if they are for its queue
- * @param sent is called once the first are on their way, or cannot be; `claimed` is absent when the claim did not go
+ * Passes each report to its job's queue, in order, sharing transactions; an unreachable queue fails only its own.
+ * @param entries an error: already refused @param following goes along with the first reports, if for their queue
+ * @param sent called once the first are on their way, or cannot be; `claimed` is absent when the claim did not go
  * along
  * @returns an outcome for each, in order
  */

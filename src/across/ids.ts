@@ -1,7 +1,6 @@
 /**
- * Ids that do not name the queue of their job: a client chose them, or the job brought them from another queue. Shards
- * of the directory know which queues may have such a job. An id is noted there before its job goes into a queue. So an
- * accepted job is found by its id, and a missing one costs a call or two.
+ * Ids that do not name their job's queue (client-chosen, or brought along). Shards of the directory note them before
+ * the job enters a queue, so it is found with a call or two.
  */
 import type { Env } from '../config';
 import { onEmptied } from '../durable/memory';
@@ -18,8 +17,7 @@ onEmptied(() => {
 });
 
 /**
- * Notes that queues are about to take jobs under these ids; an id noted for another queue only if that was looked into.
- * @param lookedInto none of the other queues has such a job
+ * Notes that queues are about to take jobs under these ids. @param lookedInto no other queue has such a job
  * @returns the other queues
  */
 export function noteIds(env: Env, places: readonly IdPlace[], lookedInto = false): Promise<IdPlace[]> {
@@ -41,10 +39,7 @@ export function placesOf(env: Env, ids: readonly string[]): Promise<IdPlace[]> {
   );
 }
 
-/**
- * As {@link placesOf}, also for jobs accepted before ids were noted. @returns `left`: queues whose ids are not noted
- * yet
- */
+/** As {@link placesOf}, also for jobs from before ids were noted. @returns `left`: queues not listed yet */
 export async function allPlacesOf(env: Env, ids: readonly string[]): Promise<{ places: IdPlace[]; left: number }> {
   if (ids.length === 0) return { places: [], left: 0 };
   const places = await placesOf(env, ids);
@@ -57,10 +52,7 @@ export async function allPlacesOf(env: Env, ids: readonly string[]): Promise<{ p
   return { places: [...places, ...found], left: isUnknown ? left : 0 };
 }
 
-/**
- * As {@link allPlacesOf}. @throws {ApiError} 503 when an id is unknown, and ids of earlier releases are still being
- * noted
- */
+/** As {@link allPlacesOf}. @throws {ApiError} 503 when an id is unknown while queues are still being listed */
 export async function certainPlacesOf(env: Env, ids: readonly string[]): Promise<IdPlace[]> {
   const { places, left } = await allPlacesOf(env, ids);
   if (left === 0) return places;

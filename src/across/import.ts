@@ -1,7 +1,4 @@
-/**
- * Puts parts of an exported file into a queue. As with every other enqueue, ids that do not name the queue are noted
- * first, and fingerprints that count in all queues are reserved.
- */
+/** Imports parts of a file: ids that do not name the queue are noted, and global fingerprints reserved. */
 import { v7 as uuidv7 } from 'uuid';
 import type { Env } from '../config';
 import { type CronContext, type CronDefinition, parseCron } from '../job/cron/definition';
@@ -18,15 +15,13 @@ import { findCron, saveCron } from './crons';
 import { refuseUnknownOptionsIn } from './known-options';
 import { Reservations } from './reservation';
 
-/** What parts have come to. */
 export interface PartsTaken extends PartsImported {
   /** Jobs whose ids belong to jobs of other queues. */
   elsewhere: number;
 }
 
 /**
- * Imports parts of a file.
- * @param dryRun only tells what would happen, as far as this queue knows
+ * Imports parts of a file. @param dryRun only returns what would happen, as far as this queue knows
  * @throws {ApiError} as the queue answers; 503 while others keep a fingerprint; then nothing was written
  */
 export async function importInto(
@@ -80,10 +75,7 @@ export function exportedCron(definition: CronDefinition): Record<string, unknown
   });
 }
 
-/**
- * Reads a schedule of a file; its jobs go to this queue.
- * @throws {ApiError} as `parseCron`
- */
+/** Reads a schedule of a file; its jobs go to this queue. @throws {ApiError} as `parseCron` */
 export async function readCron(
   value: unknown,
   queue: string,

@@ -1,13 +1,8 @@
 /**
- * One list of jobs, newest first, out of many queues. Each queue gives its own pages, already in order; they are merged
- * by creation time.
+ * One list of jobs from many queues, newest first: their pages merged by creation time. The cursor holds how far each
+ * queue was read, and the newest job's time on the first page, so neither later jobs nor state changes shift it.
  *
- * The cursor holds how far each queue was read. It also holds the time of the first page's newest job, so that jobs
- * enqueued meanwhile do not shift the pages. A job keeps its place for life. So one that runs, fails or ends between
- * two pages is neither shown twice nor passed over.
- *
- * The number of queues merged at a time is bounded. If there are more, the list takes them in groups, by name, each
- * newest first. So neither a cursor nor what a page costs grows with the queues.
+ * Beyond a number of queues, the list takes them in groups by name, so neither cursor nor cost grows with the queues.
  */
 import type { Env } from '../config';
 import { inParallel } from '../durable/parallel';
@@ -36,8 +31,8 @@ const PLACES = 2_000;
 /** Bytes that all queues give at once: they are in memory together. Each gives one job at least. */
 const GIVEN_AT_ONCE = 4 * MAX_PAGE_BYTES;
 /**
- * Calls to queues for one page; jobs looked at without a match, in all queues; and the minimum for each queue. A filter
- * with rare matches then gives a short page that says there is more.
+ * Calls to queues for one page; jobs looked at in vain, in all queues, and the minimum per queue. Rare matches give
+ * short pages.
  */
 const MAX_CALLS = 100;
 const MAX_VAIN = 20_000;
@@ -60,7 +55,6 @@ interface ListedJob {
   view?: JobView;
 }
 
-/** One queue being read. */
 interface Source {
   queue: string;
   /** Stands for the queue in a cursor. */
@@ -122,7 +116,6 @@ function keysOf(queues: readonly string[]): string[] {
   return hashes.map((hash, index) => (times.get(hash)?.length === 1 ? hash : `=${queues[index]}`));
 }
 
-/** Reads one page out of several queues. */
 class Reader {
   private readonly sources: Source[];
   private calls = 0;

@@ -6,7 +6,6 @@ import type { BulkAnswer } from '../rpc/operations';
 import type { IdempotencyKey } from '../rpc/receipts';
 import { directoryObject, queueObject } from '../rpc/stubs';
 
-/** An operation that was begun under an idempotency key. */
 export interface Keyed {
   idempotency: IdempotencyKey;
   operation: KeyedOperation;
@@ -33,8 +32,8 @@ export async function recall(env: Env, keyed: Keyed | undefined): Promise<BulkAn
 }
 
 /**
- * The answer to a request. The obstacle of a refused one may be that the same request, sent a moment before, has done
- * it all: then that one's answer counts. Otherwise the operation is forgotten, and the key is free.
+ * The answer to a request. A refused one may be the duplicate of one that succeeded: then that answer counts; else
+ * the key is freed.
  */
 export async function earlierIfRefused(env: Env, answer: BulkAnswer, keyed: Keyed | undefined): Promise<BulkAnswer> {
   if (answer.applied || !keyed) return answer;

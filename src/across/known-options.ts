@@ -1,7 +1,6 @@
 /**
- * Options that the object of a queue may not know yet. After a deploy an active object keeps its old code for minutes,
- * and stores of a job what that code reads: an option that came later would be dropped without a word. So a job with
- * such an option goes only to objects that have the verb which came with it; asking for a verb calls nothing.
+ * Options that a queue's object may not know for minutes after a deploy, and would drop. Such jobs go only to objects
+ * with the verb that came with the option; asking for a verb calls nothing.
  */
 import type { Env } from '../config';
 import { onEmptied } from '../durable/memory';
@@ -18,7 +17,7 @@ interface LaterOption {
   /** The verb of a queue that came with it. An option without one gets a verb for that. */
   cameWith: keyof QueueApi;
   isIn(job: Pick<NewJob, 'limit'>): boolean;
-  /** The same of jobs as JSON text; it may name too many. */
+  /** {@link LaterOption.isIn} for jobs as JSON text; it may match too many. */
   isInText: RegExp;
 }
 
@@ -48,7 +47,7 @@ export async function refuseUnknownOptions(
   }
 }
 
-/** The same of jobs as JSON text. @throws {ApiError} 503 */
+/** {@link refuseUnknownOptions} for jobs as JSON text. @throws {ApiError} 503 */
 export async function refuseUnknownOptionsIn(env: Env, queue: string, text: string): Promise<void> {
   for (const later of LATER) if (later.isInText.test(text)) await refuseUnknown(env, queue, later);
 }

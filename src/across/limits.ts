@@ -1,7 +1,6 @@
 /**
- * The keys that limit jobs, over all queues. A key counts within its queue, or in all of them by its desk. An
- * operator's override of its limits holds in all queues, also in those that have not met the key yet. The directory
- * keeps it, which makes the key known.
+ * The keys that limit jobs, over all queues. Keys count within a queue, or over all by their desk; an operator's
+ * override, kept by the directory, holds in all queues.
  */
 import type { Env } from '../config';
 import { inParallel } from '../durable/parallel';
@@ -14,7 +13,6 @@ import type { RateLimitView } from '../rpc/limits';
 import { deskObject, directoryObject, queueObject } from '../rpc/stubs';
 import { knownIfFew, queuesOf } from './queues';
 
-/** A key: its state in the queues (none if no job has counted under it recently), and its override for all queues. */
 export interface LimitKey {
   key: string;
   views: RateLimitView[];
@@ -65,9 +63,8 @@ export async function readLimitKey(env: Env, key: string, named?: readonly strin
 }
 
 /**
- * Sets an override of a key's limits. A limit without a period keeps, in each queue, the period that the key has there.
- * Otherwise it is that of another queue, or else a minute: the unchanged admin UI sends none then.
- * @returns the key, and how many queues have not received it yet
+ * Overrides a key's limits. A limit without a period keeps each queue's, else another queue's, else a minute (the
+ * unchanged admin UI sends none). @returns the key, and how many queues have not received it yet
  */
 export async function overrideLimit(
   env: Env,
@@ -79,7 +76,6 @@ export async function overrideLimit(
   return { shown: await limitKey(env, key, await viewsOfKey(env, key), override), untold };
 }
 
-/** Ends an override everywhere. @returns whether the key was known */
 export async function removeOverride(env: Env, key: string): Promise<boolean> {
   const { existed } = unwrap(await directoryObject(env).overrideLimit(key, null));
   const views = await viewsOfKey(env, key);

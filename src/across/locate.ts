@@ -1,9 +1,6 @@
 /**
- * From a job id to its queue. Ids minted here carry the route of their queue. So one lookup finds it (the isolate
- * remembers it, because routes never change).
- *
- * Otherwise a client chose the id, or the job has moved: then a shard of the directory knows which queues may have it
- * (see `ids.ts`). Only these queues are asked.
+ * From a job id to its queue: by the route in the id, cached by the isolate because routes never change; else
+ * (client-chosen, or moved) the queues that a shard of the directory names (`ids.ts`).
  */
 import type { Env } from '../config';
 import { onEmptied } from '../durable/memory';
@@ -43,8 +40,7 @@ export async function queueOfRoute(env: Env, id: string): Promise<string | undef
 }
 
 /**
- * Runs `call` on the queue that holds the job.
- * @returns the result of `call`; 404 when no queue has the job or `id` is not a job id
+ * Runs `call` on the queue that holds the job. @returns its result; 404 when no queue has it or `id` is not a job id
  */
 export async function withJob<T>(
   env: Env,
@@ -79,11 +75,8 @@ function byQueue(places: readonly IdPlace[]): Map<string, string[]> {
 type AskQueue = (queue: string, ids: string[], isSearch: boolean) => Promise<void>;
 
 /**
- * Asks about each of these ids the queue that it names, or else those that may have it. Then it asks the queues that
- * may have the ids that were not found. A job may have moved with its id, and an id chosen by a client may carry a
- * route by accident.
- * @param queues where to look for ids that do not lead to their jobs; absent: wherever they may be
- * @param width how many queues to search at a time
+ * Asks each id's queue, then the queues that may have the ids not found (moved, or an accidental route).
+ * @param queues where to look for these; absent: anywhere @param width queues searched at a time
  * @throws {ApiError} 503 when an id is not found, and ids of earlier releases are still being noted
  */
 export async function askByHome(

@@ -11,7 +11,6 @@ import type { PointsRequest, QueueActivity, QueueReading } from '../rpc/metrics'
 import { directoryObject, queueObject } from '../rpc/stubs';
 import { nextQueues } from './queues';
 
-/** The answers of queues. */
 export interface Reading {
   queues: QueueReading[];
   /** How many queues there are. */
@@ -79,7 +78,6 @@ export async function readPoints(env: Env, queue: string | undefined, request: P
 /** What was counted in a queue, all types together. */
 export const meterOf = ({ totals }: Pick<QueueActivity, 'totals'>): Meter => sum(totals.map(([, meter]) => meter));
 
-/** What a queue, or one of its types, has cost. */
 export interface Cost {
   queue: string;
   /** Null: the queue's own writes, such as the removal of old jobs. */

@@ -1,8 +1,6 @@
 /**
- * How many queues a key may create in a day. A key that may enqueue can name any queue, so it could make up names
- * without end. Each is an object, a row of the directory, and a line in every list.
- *
- * The directory counts, and is asked only about names that this isolate has not seen before.
+ * How many queues a key may create in a day: each is an object and a row of the directory, and names are unbounded.
+ * The directory counts names that this isolate has not seen.
  */
 import { type Env, readConfig } from '../config';
 import { onEmptied } from '../durable/memory';
@@ -17,8 +15,7 @@ const seen = new Set<string>();
 onEmptied(() => seen.clear());
 
 /**
- * To be called before a request is carried out that may create these queues.
- * @param by the key; undefined: it is not bounded
+ * Call before a request that may create these queues. @param by the key; undefined: it is not bounded
  * @throws {ApiError} 429 when the key has created too many today
  */
 export async function admitQueues(env: Env, by: string | undefined, queues: Iterable<string>): Promise<void> {

@@ -6,7 +6,6 @@ import { lockObjects } from './reservation';
 
 const PAGE = 200;
 
-/** The stubs, by name. */
 export async function allObjects(env: Env): Promise<{ name: string; stub: DurableObjectStub }[]> {
   const directory = directoryObject(env);
   const found: { name: string; stub: unknown }[][] = await Promise.all([

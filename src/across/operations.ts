@@ -15,7 +15,6 @@ import { knownIfFew, queuesOf } from './queues';
 /** The result of an operation in all its queues, the items queue by queue. */
 export type OperationSummary = Omit<OperationView, 'started_at'>;
 
-/** Options of an operation. */
 export interface OperateOptions {
   /** It was begun under an idempotency key, perhaps by an earlier request: then it continues. */
   keyed?: KeyedOperation | undefined;
@@ -23,10 +22,7 @@ export interface OperateOptions {
   items?: boolean;
 }
 
-/**
- * Begins an operation in every queue, and waits a while for its end. It continues by itself.
- * @param waitMs how long to wait for the end
- */
+/** Begins an operation in every queue, and waits up to `waitMs` for its end. It continues by itself. */
 export async function operate(
   env: Env,
   action: BulkAction,
@@ -72,10 +68,7 @@ export async function findOperation(env: Env, id: string, waitMs: number): Promi
   return some && { ...summaryOf(id, some.action, views), ...first.asMember() };
 }
 
-/**
- * Stops an operation in all its queues, each before its next step.
- * @returns its progress; undefined when no queue knows it
- */
+/** Stops an operation in all its queues. @returns its progress; undefined when no queue knows it */
 export async function abortOperation(env: Env, id: string): Promise<OperationSummary | undefined> {
   const known = await findOperation(env, id, 0);
   if (!known || known.done) return known;
@@ -92,10 +85,7 @@ export async function abortOperation(env: Env, id: string): Promise<OperationSum
 /** An operation, and when it began (epoch ms). */
 export type ListedOperation = OperationSummary & Pick<OperationView, 'started_at'>;
 
-/**
- * The running operations and those that ended recently, the newest first.
- * @throws {ApiError} 422 when there are too many queues to ask them all
- */
+/** Running and recently ended operations, newest first. @throws {ApiError} 422 for too many queues */
 export async function listOperations(env: Env, named?: readonly string[]): Promise<ListedOperation[]> {
   const answers = await inParallel(await queuesOf(env, { queues: named }), (queue) =>
     queueObject(env, queue).operations(),
@@ -116,9 +106,7 @@ async function queuesNoted(env: Env, id: string): Promise<string[]> {
   return noted.length > 0 ? noted : ((await knownIfFew(env)) ?? []);
 }
 
-/**
- * The first items of an operation over many queues, in the order of the queues. Holds no more than the answer shows.
- */
+/** The first items of an operation over many queues, in their order, as many as the answer shows. */
 class FirstItems {
   private parts: (BulkItem[] | undefined)[] = [];
 

@@ -7,7 +7,6 @@ import { MAX_ANSWER_BYTES } from '../job/size';
 /** Bytes of a numbered page: it cannot end early, or the next number would skip jobs. */
 export const MAX_WHOLE_PAGE = 2 * MAX_ANSWER_BYTES;
 
-/** The requested part of a list. */
 export interface Paging {
   limit: number;
   offset: number;
@@ -54,10 +53,7 @@ export function decodeCursor(cursor: string): Record<string, unknown> {
   throw badCursor();
 }
 
-/**
- * 422 for a page of this many jobs that is larger than {@link MAX_WHOLE_PAGE}. @param orElse what else the client may
- * do
- */
+/** 422 for a page of this many jobs, larger than {@link MAX_WHOLE_PAGE}. @param orElse the client's alternative */
 export function pageTooLarge(limit: number, orElse = ''): ApiError {
   const message = `A page of these ${limit} jobs would have more than ${MAX_WHOLE_PAGE} bytes.`;
   return unsupported(message, { limit, max_bytes: MAX_WHOLE_PAGE }, `Ask for fewer jobs per page${orElse}.`);

@@ -1,7 +1,4 @@
-/**
- * Fetching by a pool: its object decides which queue is next and how much; the Worker takes the jobs and reports the
- * result.
- */
+/** Fetching by a pool: its object plans queues and counts; the Worker takes the jobs and reports back. */
 import type { Env } from '../config';
 import { callsFor } from '../job/chunk';
 import { notFound, unwrap } from '../job/errors';
@@ -28,9 +25,8 @@ export interface PoolFetch {
 }
 
 /**
- * Claims jobs of a pool: the portions first, then the rest of the count from queues that have more. If no queue has
- * any, it waits at the next one. A queue that fails does not keep the worker from the jobs of the others.
- * @throws {ApiError} 404; what a queue said, when none had a job
+ * Claims jobs of a pool: the portions, then the rest from queues that have more; else waits at the next one.
+ * @throws {ApiError} 404; a queue's error, when none had a job
  */
 export async function claimFromPool(env: Env, name: string, fetch: PoolFetch): Promise<JobView[]> {
   const object = poolObject(env, name);

@@ -1,6 +1,6 @@
 /**
- * The list of queues, and which of them one request asks. The calls of a request are bounded, so it never asks all of
- * very many queues. Lists continue with the next ones, and requests that need all queues at once must name them.
+ * Which queues one request asks: calls are bounded, so lists continue with the next ones, and requests that need all
+ * queues must name them.
  */
 import type { Env } from '../config';
 import { defined } from '../job/envelope/fields';
@@ -24,11 +24,7 @@ export async function nextQueues(
   return { names: queues.map(({ name }) => name), more };
 }
 
-/**
- * A page of the queues, by name.
- * @param part only those with this in their name
- * @throws {ApiError} 400 for a cursor of another list
- */
+/** A page of the queues, by name. @param part of their names @throws {ApiError} 400 for a cursor of another list */
 export async function listKnown(
   env: Env,
   paging: Paging,
@@ -60,10 +56,7 @@ export async function knownIfFew(env: Env): Promise<string[] | undefined> {
   return more ? undefined : names;
 }
 
-/**
- * The queues that a selection names, each once; all queues if it names none. @throws {ApiError} 422 if they are too
- * many
- */
+/** The queues that a selection names, else all. @throws {ApiError} 422 if they are too many */
 export async function queuesOf(env: Env, { queues }: { queues?: readonly string[] | undefined }): Promise<string[]> {
   if (!queues) return knownQueues(env);
   const names = [...new Set(queues)];
@@ -71,7 +64,6 @@ export async function queuesOf(env: Env, { queues }: { queues?: readonly string[
   return names;
 }
 
-/** Every queue, page by page: for work without a time limit. */
 export async function* allQueues(env: Env): AsyncGenerator<KnownQueue[]> {
   let after: string | undefined;
   for (;;) {

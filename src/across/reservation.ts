@@ -1,6 +1,6 @@
 /**
- * An enqueue's side of the lock objects: reserves all its fingerprints, has open tickets decided, and releases
- * everything. The lock objects are asked in the order of their names, so that two batches never wait for each other.
+ * An enqueue's side of the lock objects: reserves fingerprints, has open tickets decided, releases. Locks are asked
+ * in the order of names, so that batches never wait for each other.
  */
 import type { Env } from '../config';
 import { ApiError, type Outcome, unavailable, unwrap } from '../job/errors';
@@ -34,10 +34,7 @@ export class Reservations {
   private isKnown = true;
   private vacant: Wanted[] = [];
 
-  /**
-   * @param ticket UUIDv7 under which the enqueue travels
-   * @param coordinator the queue that can give the ticket up
-   */
+  /** @param ticket UUIDv7 under which the enqueue travels @param coordinator the queue that can give it up */
   constructor(
     private readonly env: Env,
     readonly ticket: string,
@@ -45,10 +42,9 @@ export class Reservations {
   ) {}
 
   /**
-   * Reserves fingerprints, each for the queue its job goes to.
-   * @param isNeedless for one fingerprint: asked each time another enqueue of it has ended, with the queues that may
-   * have a job with it
-   * @returns the queues that may have a job with one of them; undefined when no reservation is needed
+   * Reserves fingerprints, each for its job's queue.
+   * @param isNeedless of one fingerprint: asked when another enqueue of it ended, with the queues that may have a job
+   * @returns the queues that may have such jobs; undefined: no reservation is needed
    * @throws {ApiError} 503 when others keep them for too long
    */
   async reserve(

@@ -16,8 +16,7 @@ export interface Pauses {
 const PAUSES: Pauses = { random: Math.random, wait: (ms) => scheduler.wait(ms) };
 
 /**
- * Makes up to six attempts, with pauses of at most 40, 80, … 640 ms between them. Their length is random, so that two
- * operations that met do not meet again.
+ * Up to six attempts with random pauses of at most 40, 80, … 640 ms, so that two operations do not meet again.
  * @throws {ApiError} from the last attempt, or an earlier one that another attempt does not help
  */
 export async function untilDecided<T>(attempt: () => Promise<T>, { random, wait }: Pauses = PAUSES): Promise<T> {

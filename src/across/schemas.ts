@@ -1,13 +1,7 @@
 /**
- * Validates jobs by the schemas of their types, before they go to their queues.
- *
- * The Worker validates, so that a slow validation delays only its own request. Each isolate keeps the schemas in memory
- * and does not check whether they are current. Every queue knows the stamp of the last change, like the settings of all
- * queues, and refuses jobs that were validated by earlier schemas. Only then the directory is asked, and the jobs are
- * validated again.
- *
- * So a change holds in every isolate from the moment at which the queue has received it, and a deployment without
- * schemas never asks.
+ * Validates jobs in the Worker by the schemas of their types. Isolates keep schemas without checking whether they are
+ * current: every queue knows the stamp of the last change and refuses jobs validated by earlier ones, and only then
+ * the directory is asked. So a change holds from its arrival at the queue, and deployments without schemas never ask.
  */
 import type { Env } from '../config';
 import { onEmptied } from '../durable/memory';
@@ -57,10 +51,7 @@ function validation(
   return { stamp, ...(misfits.length > 0 && { misfits }) };
 }
 
-/**
- * Sends validated jobs, and validates them again when their queue reports that the schemas have changed.
- * @param send throws the queue's refusal
- */
+/** Sends validated jobs, again if the queue reports other schemas. @param send throws the queue's refusal */
 export async function underSchemas<T extends Sent, R>(
   env: Env,
   entries: readonly T[],
@@ -87,8 +78,7 @@ async function refresh(env: Env): Promise<Registry> {
 }
 
 /**
- * Validates jobs that are only kept for later, such as those of schedules, by the current schemas.
- * @returns warnings for their author
+ * Validates jobs kept for later, such as those of schedules. @returns warnings for their author
  * @throws {ApiError} 400 if the queue of one refuses misfits, with `details.index` of that one
  */
 export async function validateKept(env: Env, entries: readonly (Sent & { queue: string })[]): Promise<string[]> {
@@ -112,7 +102,7 @@ async function modeOf(env: Env, queue: string): Promise<string> {
   return (settings.ok && settings.value.effective.schemas) || 'warn';
 }
 
-/** The same for the jobs of schedules. @param now epoch ms */
+/** {@link validateKept} for the jobs of schedules. @param now epoch ms */
 export function validateCrons(env: Env, definitions: readonly CronDefinition[], now: number): Promise<string[]> {
   return validateKept(
     env,

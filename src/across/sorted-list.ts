@@ -1,7 +1,4 @@
-/**
- * Lists in another order than that of creation. They look at every matching job, so they are offered up to a number of
- * jobs, and refused beyond. A page from an order that was only half looked at would be a wrong answer.
- */
+/** Lists in another order than creation: they read every match, so they are refused beyond a number of jobs. */
 import type { Env } from '../config';
 import { inParallel } from '../durable/parallel';
 import { defined } from '../job/envelope/fields';
@@ -15,7 +12,6 @@ import { queueObject } from '../rpc/stubs';
 import { badCursor, MAX_WHOLE_PAGE, type Paging, pageTooLarge } from './paging';
 import { queuesOf } from './queues';
 
-/** Jobs looked at for one page, in all queues. */
 const MAX_LOOKED = 100_000;
 
 /** How deep a page may be in the order. */
@@ -34,8 +30,7 @@ interface Placed extends SortedEntry {
 }
 
 /**
- * Reads one page.
- * @param render the part of each job to keep, so that not all bodies are in memory at once
+ * Reads one page. @param render the part of each job to keep, to save memory
  * @throws {ApiError} 400 for a page too far in; 422 when too many jobs would have to be looked at
  */
 export async function listSorted<T>(

@@ -47,10 +47,8 @@ export function doubtStorage(env: Env): void {
 }
 
 /**
- * Does storage answer, and how many queues and workers are there? Makes at most one call in {@link PING_EVERY_MS}.
- * @param now epoch ms
- * @param note called with a failure
- * @returns why it did not answer, now or a moment ago
+ * Does storage answer, and how many queues and workers are there? At most one call per {@link PING_EVERY_MS}.
+ * @param now epoch ms @param note called with a failure @returns why it did not answer, now or a moment ago
  */
 export async function ping(env: Env, now: number, note: (error: unknown) => void): Promise<Outcome<DirectoryHealth>> {
   const last = pings.get(env);
@@ -74,8 +72,7 @@ export async function ping(env: Env, now: number, note: (error: unknown) => void
 const EVENTS_WIDTH = 8;
 
 /**
- * Events of these queues in the order of their ids, at most `limit`. Absent: of all queues (of very many, the busiest),
- * and of the workers, which belong to none. Never more than `limit` are held, however many queues there are.
+ * Events of queues by id, at most `limit` in memory. Absent: all queues (the busiest of many) and the workers.
  * @param newest the last ones that match, instead of the first
  * @throws {ApiError} 422 when more queues are named than may be asked
  */

@@ -1,7 +1,4 @@
-/**
- * Targets over many queues: each queue finds out for itself whether a handler takes its calls, so the view of a target
- * is gathered on request.
- */
+/** Targets over many queues, gathered on request: each queue decides for itself whether a handler takes its calls. */
 import { type Config, type Env, readConfig } from '../config';
 import { inParallel } from '../durable/parallel';
 import { notFound } from '../job/errors';
@@ -16,7 +13,6 @@ export interface TargetInQueue extends TargetView {
   queue: string;
 }
 
-/** A target of the deployment. */
 export interface KnownTarget {
   name: string;
   /** One for each set of options under which it is mapped. */
@@ -25,7 +21,6 @@ export interface KnownTarget {
   queues: TargetInQueue[];
 }
 
-/** The views of some queues of the targets. */
 export interface GatheredTargets {
   targets: KnownTarget[];
   /** How many queues were asked, and those of them that did not answer. */
@@ -36,8 +31,7 @@ export interface GatheredTargets {
 }
 
 /**
- * The targets of the deployment, and the views of the next queues, as many as one request may ask.
- * @param name only this target
+ * The targets, and the views of as many next queues as one request may ask. @param name only this target
  * @throws {ApiError} 404 when there is no target of this name
  */
 export async function gatherTargets(
@@ -67,8 +61,7 @@ export async function gatherTargets(
 }
 
 /**
- * Tries a target in every queue that has paused or stopped it.
- * @param named only in these queues
+ * Tries a target in every queue that has paused or stopped it. @param named only in these queues
  * @returns how many queues were asked, and those that tried it, as they see it afterwards
  * @throws {ApiError} 404 when there is no target of this name; 422 when there are too many queues to ask them all
  */

@@ -1,7 +1,6 @@
 /**
- * Enqueues jobs whose unique policy looks across queues. It reserves their fingerprints, asks the queues that can have
- * such jobs, and plans the conflicts with jobs of other queues. It enqueues the rest under the reservation's ticket.
- * Each queue then plans the conflicts with its own jobs. Policies that name the queue need none of this.
+ * Enqueues jobs that are unique across queues: reserves fingerprints, asks the queues that may have such jobs, plans
+ * those conflicts, and enqueues the rest under the ticket; each queue plans its own conflicts.
  */
 import { v7 as uuidv7 } from 'uuid';
 import type { Env } from '../config';
@@ -22,9 +21,7 @@ export function globalPolicy({ job }: BatchEntry): UniquePolicy | undefined {
 }
 
 /**
- * Enqueues all entries, or none.
- * @param entries at least one
- * @returns one job for each entry, in order
+ * Enqueues all entries (at least one), or none. @returns one job for each entry, in order
  * @throws {ApiError} with `details.index`; then nothing was enqueued
  */
 export async function enqueueReserved(
@@ -79,7 +76,6 @@ function coordinatedBy(coordinator: string, groups: BatchGroup[]): BatchGroup[] 
   return [own, ...groups.filter((group) => group !== own)];
 }
 
-/** Answers of other queues, by entry. */
 type Answers = ReadonlyMap<number, UniqueConflicts[]>;
 
 /** Asks every queue that can have a fingerprint, except the one its entry goes to. */
@@ -118,10 +114,7 @@ function questionOf({ fingerprint, states, period_ms }: UniquePolicy): UniqueQue
   return { fingerprint, states, ...(period_ms !== undefined && { period_ms }) };
 }
 
-/**
- * Looks into the queues without a reservation, while others have it. A job seen in conflict was in conflict at that
- * moment, which suffices to refuse or ignore a duplicate.
- */
+/** Looks into the queues without a reservation: a conflict seen suffices to refuse or ignore a duplicate. */
 async function existingDuplicate(
   env: Env,
   policy: UniquePolicy,
@@ -143,7 +136,6 @@ async function cancelAll(env: Env, jobs: readonly JobView[]): Promise<void> {
   });
 }
 
-/** The decisions about the entries, as far as jobs of other queues matter. */
 interface Resolution {
   /** The rest to enqueue, each in its place. */
   entries: (BatchEntry | undefined)[];
@@ -153,14 +145,12 @@ interface Resolution {
   complete: (enqueued: readonly EnqueuedJob[]) => EnqueuedJob[];
 }
 
-/** A job in another queue. */
 interface RemoteJob extends Candidate {
   view?: JobView;
 }
 
 /**
- * Applies the policies that look across queues, in the order of the entries.
- * @param now epoch ms
+ * Applies policies that look across queues, in order. @param now epoch ms
  * @throws {ApiError} 409 `duplicate`, 503 while that is not decided, with `details.index`
  */
 function resolveConflicts(entries: readonly BatchEntry[], answers: Answers, now: number): Resolution {

@@ -7,7 +7,6 @@ import type { Webhook } from '../job/webhook/subscription';
 import { directoryObject, webhookObject } from '../rpc/stubs';
 import type { ChangedWebhook, DeliveriesRequest, Delivery, DeliveryPage, WebhookStats } from '../rpc/webhooks';
 
-/** A webhook and its status. */
 export interface WebhookView {
   webhook: Webhook;
   stats: WebhookStats;
@@ -60,7 +59,6 @@ export async function listDeliveries(
   };
 }
 
-/** One delivery. @throws {ApiError} 404 */
 export function findDelivery(env: Env, id: string): Promise<Delivery> {
   return withDelivery(env, id, (sender, event) => sender.delivery(event));
 }

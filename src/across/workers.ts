@@ -1,4 +1,3 @@
-/** Workers that pull: their fetches, leases and directives, over all the queues they work on. */
 import type { Env } from '../config';
 import { hasTestHooks } from '../config';
 import { inParallel } from '../durable/parallel';
@@ -17,7 +16,6 @@ import { askByHome } from './locate';
 import { claimFromPool } from './pools';
 import { knownIfFew, nextQueues, queuesOf } from './queues';
 
-/** A fetch that is under way. */
 export interface Fetch {
   /** The jobs claimed. Rejects only when none were. */
   jobs: Promise<JobView[]>;
@@ -29,12 +27,9 @@ export interface Fetch {
 export type Counts = ReadonlyMap<string, number>;
 
 /**
- * Drains the queues in the order given until `count` jobs are claimed. Only the last queue waits: two that wait at once
- * might together hand out more jobs than were asked for. A queue that fails does not keep the worker from the jobs of
- * the others.
- * @param queues or a pool instead: then each gives its portion
- * @param counts the most that some of these queues give
- * @param requestId names the request in the log
+ * Claims from the queues in order until `count` jobs are there; only the last one waits, to not exceed it. Failing
+ * queues are skipped.
+ * @param queues or a pool @param counts the most that some of these queues give @param requestId for the log
  */
 export function beginFetch(
   env: Env,
@@ -145,9 +140,7 @@ class FetchUnderWay {
 }
 
 /**
- * Extends the worker's leases and registers it. Its jobs come first: if the directory cannot be reached, the worker may
- * continue, and its leases are extended all the same.
- * @param requestId names the request in the log
+ * Extends the worker's leases, then registers it: leases do not depend on the directory. @param requestId for the log
  */
 export async function takeHeartbeat(env: Env, heard: Heartbeat, requestId: string): Promise<HeartbeatAnswer> {
   const [answers, told] = await Promise.all([extendLeases(env, heard), register(env, heard, requestId)]);
@@ -205,11 +198,7 @@ export async function knownWorker(env: Env, id: string): Promise<WorkerView> {
   return worker;
 }
 
-/**
- * Directs workers. The directory receives it first: a queue that has just woken asks it.
- * @param ids absent: all workers
- * @returns the workers that were notified
- */
+/** Directs workers, the directory first: a waking queue asks it. @param ids absent: all @returns those notified */
 export async function directWorkers(env: Env, directive: Directive, ids?: string[]): Promise<string[]> {
   const told = await directoryObject(env).direct(directive, ids);
   if (told.length === 0) return told;
@@ -236,10 +225,7 @@ export async function jobsLeasedBy(env: Env, worker: WorkerView): Promise<Leased
   ).flat();
 }
 
-/**
- * Forgets a worker that is gone, and gives its jobs to others without waiting for their leases to run out.
- * @throws {ApiError} 404; 409 while the worker is alive
- */
+/** Forgets a lost worker and frees its jobs. @throws {ApiError} 404; 409 while the worker is alive */
 export async function removeWorker(env: Env, id: string): Promise<void> {
   const worker = await knownWorker(env, id);
   if (worker.state !== 'stale') throw notStale(worker);

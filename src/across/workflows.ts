@@ -22,10 +22,7 @@ export async function readWorkflow(env: Env, id: string, withResults = false): P
   return unwrap(await workflowNamed(env, id).get(withResults));
 }
 
-/**
- * Asks every queue whether it would take its jobs. @returns warnings for their author
- * @throws {ApiError} as for a single job, naming which one
- */
+/** Asks every queue whether it would take its jobs. @returns warnings @throws {ApiError} as for a job, naming which */
 export async function checkAtQueues(env: Env, checks: readonly StepCheck[]): Promise<string[]> {
   await refuseUnknownOptions(env, checks);
   const validated = await eventualOutcomeOf(() => validateKept(env, checks));

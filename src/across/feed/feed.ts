@@ -1,7 +1,6 @@
 /**
- * The live feed of a channel: of one job, one queue, several queues, or all of them and the workers. Each object of the
- * channel is followed over a socket of its own, which lets it sleep. A feed of all queues also follows the directory,
- * which reports new queues; the events inside a queue do not pass through it.
+ * The live feed of a job, a queue, several, or all with the workers. Each object is followed over its own socket,
+ * which lets it sleep; a feed of all follows the directory for new queues.
  */
 import type { Env } from '../../config';
 import { Allowance } from '../../durable/allowance';
@@ -39,19 +38,13 @@ export interface FeedSink {
   ended(why: 'gone' | 'lost'): void;
 }
 
-/**
- * Objects that one follower follows at most. Of very many queues, a follower of all has the busiest, and the first new
- * ones.
- */
+/** Maximum objects per follower; of very many queues the busiest, and the first new ones. */
 const MAX_LINKS = 256;
 
 /** Queues whose sockets are opened at a time. */
 const WIDTH = 20;
 
-/**
- * Ids of different queues are in order to about this, ms. A follower of several receives again the events of this time
- * before the last one it knows.
- */
+/** Ids of different queues are in order to about this, ms; a follower of several receives these events again. */
 const OVERLAP_MS = 1_000;
 
 const WORKERS = '';
@@ -127,7 +120,6 @@ export class Feed {
     }
   }
 
-  /** Of very many queues, the busiest ones. Events of the others may be missing at any time. */
   private async all(): Promise<string[]> {
     const { names, leftOut } = await busiestQueues(this.env);
     if (leftOut > 0) this.gaps.push(undefined);
@@ -185,7 +177,6 @@ export class Feed {
     });
   }
 
-  /** A queue was created. */
   private async join(queue: string): Promise<void> {
     if (this.links.has(queue) || this.isClosed) return;
     // Followers that name it follow it already.

@@ -1,7 +1,4 @@
-/**
- * A socket to one object that is followed. If it breaks off, it is opened again from the last event on, and a possible
- * gap is reported.
- */
+/** A socket to a followed object, reopened after the last event; possible gaps are reported. */
 import type { QueueEvent } from '../../durable/event-log';
 import {
   CLOSED,

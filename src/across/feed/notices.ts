@@ -1,7 +1,4 @@
-/**
- * Notices of events for webhooks: messages of the object where the events happen, gathered in the transaction that
- * makes them, and only where a webhook matches. The webhook's object takes them over, and does the rest.
- */
+/** Notices of events for webhooks, gathered in the events' transaction if a webhook matches, and sent to its object. */
 
 import type { QueueEvent } from '../../durable/event-log';
 import type { Outbox, OutboxMessage } from '../../durable/outbox';
@@ -20,10 +17,7 @@ const MAX_NOTICES = 200;
 /** Waiting messages to a webhook, at most: while its object cannot be reached, the oldest are dropped. */
 export const MAX_MESSAGES = 1_000;
 
-/**
- * Gathers the notices for these webhooks: a row for up to a hundred events of a transaction, for each webhook. A
- * failure here drops the notices; it does not fail the transaction that they are about.
- */
+/** Gathers notices: a row for up to a hundred events per webhook. A failure drops them, not the transaction. */
 export function gatherNotices(outbox: Outbox, routes: readonly WebhookRoute[], events: Iterable<QueueEvent>): void {
   try {
     gather(outbox, routes, events);

@@ -1,4 +1,3 @@
-/** An event on the wire: in lists, and in webhooks. Streams may have it flat. */
 import type { QueueEvent } from '../../durable/event-log';
 import { STATE_CHANGED } from '../../job/event-types';
 import { formatInstant } from '../../job/time';
