@@ -1,10 +1,7 @@
 /**
- * One workflow at work. It writes each decision first and carries it out afterwards. Its log shows which jobs to start,
- * and a job counts as started once its queue has answered. So a crash between any two steps leaves work that the next
- * alarm finds again.
- *
- * Repeating work changes nothing: a queue takes each job of a workflow once (`src/queue/features/workflow/steps.ts`). A
- * repeated ending has no second consequence, and cancelling an ended job is not an error.
+ * One workflow at work: it writes each decision before carrying it out, and a job counts as started once its queue
+ * has answered, so after a crash the next alarm continues. Repeating is harmless: a queue takes each job once
+ * (`src/queue/features/workflow/steps.ts`), and repeated endings change nothing.
  */
 
 import type { AlarmClock } from '../durable/alarm-clock';
@@ -38,7 +35,6 @@ const MAX_SHOWN_BYTES = 1024 * 1024;
 /** Bytes of a stored job with its parents' results. A row holds 2 MB, with the history of errors in it. */
 const MAX_STORED_BODY = 1.5 * 1024 * 1024;
 
-/** What a workflow needs from its object. */
 export interface WorkflowHost {
   readonly storage: Pick<DurableObjectStorage, 'sql' | 'transactionSync'>;
   readonly clock: AlarmClock;
@@ -103,7 +99,7 @@ export class WorkflowEngine {
     return this.record.view();
   }
 
-  /** The same with the results of its jobs, in the order of the plan; one for which there is no room is left out. */
+  /** {@link view} with the results of its jobs, in the order of the plan; one without room is left out. */
   viewWithResults(): WorkflowView {
     const view = this.view();
     let room = MAX_SHOWN_BYTES;
@@ -246,8 +242,8 @@ export class WorkflowEngine {
   }
 
   /**
-   * Starts jobs in one queue, some at a time. The queue may leave some for later: those are sent again.
-   * @throws {ApiError} if the queue takes none now
+   * Starts jobs in one queue, some at a time; those left for later are sent again. @throws {ApiError} if it takes
+   * none now
    */
   private async start(queue: string, steps: readonly number[]): Promise<void> {
     let refused: unknown;

@@ -1,8 +1,4 @@
-/**
- * The workflow object: one per workflow, found by its id. Awake only while there is something to decide: it is notified
- * of the
- * ends of its jobs by their queues, and sleeps in between.
- */
+/** The workflow object: one per workflow, found by its id, awake only when notified of the ends of its jobs. */
 import { DurableObject } from 'cloudflare:workers';
 import type { Env } from '../config';
 import { AlarmClock } from '../durable/alarm-clock';

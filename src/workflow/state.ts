@@ -1,7 +1,4 @@
-/**
- * A workflow in memory: its tree of nodes, its progress, and the known facts about each job. Its log defines it: each
- * change is an entry that was written first, and reading the log again gives the same state.
- */
+/** A workflow in memory: nodes, progress, facts about jobs, all defined by replaying its log. */
 
 import { defined } from '../job/envelope/fields';
 import { jobsBelow, nodeAt, type WorkflowPlan } from '../job/workflow/plan';

@@ -1,5 +1,3 @@
-/** The tables of a workflow object: its request, the bodies of its jobs, its log, large results. */
-
 import { grouped } from '../job/size';
 import type { NewStep } from '../job/workflow/plan';
 import type { JobEnd } from '../job/workflow/run';
