@@ -1,8 +1,6 @@
 /**
- * The object of an allowance: a lock object with the name of a key. It stores what its desk decides before the answer
- * leaves, and calls the queues. {@link Desk} has the rules.
- *
- * Once a day it forgets queues that hold nothing and have not asked for long. If none is left, it empties itself.
+ * The object of an allowance: a lock object named after a key. It stores {@link Desk}'s decisions before answering.
+ * Once a day it forgets idle queues, and empties itself if none is left.
  */
 import { type Call, Desk } from '../allowance/desk';
 import type { HolderRow, KeyRow } from '../allowance/rows';
@@ -75,7 +73,6 @@ export class AllowanceDesk {
     this.tables.forget();
   }
 
-  /** Nothing is leased any more. */
   private async empty(): Promise<void> {
     await this.ctx.blockConcurrencyWhile(async () => {
       await this.reset();

@@ -1,16 +1,13 @@
 /**
- * The lock object: keeps enqueues of one fingerprint apart when the jobs may lie in different queues. There are many,
- * chosen by the first digits of the fingerprint.
+ * The lock object keeps enqueues of one fingerprint apart over several queues; objects are chosen by its first
+ * digits.
  *
  *     reserve ──▶ ask the queues it names ──▶ enqueue under the ticket ──▶ release
  *
- * Reservations are in memory, so an eviction, a new version or their timeout can lose them while the enqueue is on its
- * way. Stored before a reservation is granted: the queue of the job, and the ticket of the enqueue. The next
- * reservation is notified of every ticket that is not known to be decided, and asks the ticket's queue: it already has
- * the job, or will reject it on arrival. So at most one job comes of it, and no enqueue waits longer than one
- * reservation lasts.
- *
- * The end of a job releases nothing. A queue without the job says so when the next enqueue asks it, or the daily round.
+ * Reservations are in memory and may be lost, so the job's queue and the enqueue's ticket are stored before. The next
+ * reservation gets every ticket not known as decided, and asks its queue, which has the job or will reject it. So at
+ * most one job comes of it, and no enqueue waits longer than one reservation lasts. The end of a job releases
+ * nothing: the next enqueue or the daily round finds out.
  */
 import { DurableObject } from 'cloudflare:workers';
 import type { Env } from '../config';
@@ -172,10 +169,7 @@ export class UniqueLockObject extends DurableObject<Env> implements UniqueLockAp
     this.watchForExpiry(now);
   }
 
-  /**
-   * Answers all requests that wait for this fingerprint, once a reservation has ended. When many producers send the
-   * same job at once, all but the first are duplicates and need no turn of their own.
-   */
+  /** Answers all requests that wait for a fingerprint once a reservation ended: most are duplicates of the first. */
   private letPeek(fingerprint: string): void {
     this.waiting = this.waiting.filter(({ request, resolve, timer }) => {
       if (!request.peek || !request.wanted.some((want) => want.fingerprint === fingerprint)) return true;
