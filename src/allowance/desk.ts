@@ -1,21 +1,18 @@
 /**
- * The desk of a key: who holds how much of its allowance. Pure: it takes the time and the names of sessions, and says
- * what must be stored before its answer leaves.
+ * The desk of a key: who holds how much of its allowance. Pure; it returns what must be stored before its answer
+ * leaves.
  *
- * **Slots** (of `concurrency`) belong to a queue until the queue itself gives them back. No clock ends them, so they
- * stay counted while their attempts run, even if queue or desk lose their memory, and however long they cannot reach
- * each other. Each answer says how many the queue holds in all, so that a lost one wastes nothing for longer than until
- * the next.
+ * **Slots** (`concurrency`) belong to a queue until it gives them back; no clock ends them, so they stay counted
+ * while attempts run. Each answer has the queue's total, so a lost one wastes nothing for long.
  *
- * **Starts** (of `rate`) may be used until the lease ends. They count from the lease until a period after its end, used
- * or not; a queue that did not use them says so with its next request. The queue counts the lease from the sending of
- * its request, and the desk from the receipt: so the queue stops first, whatever their clocks say.
+ * **Starts** (`rate`) may be used until the lease ends, and count until a period after that; unused ones are reported
+ * with the next request. The queue counts the lease from sending, the desk from receipt: the queue stops first.
  *
- * **A turn** (of `throttle`) is a time in which one queue alone may start jobs, evenly spread. The next turn begins a
- * spacing after its end.
+ * **A turn** (`throttle`) is a time in which one queue alone starts jobs, evenly spread; the next follows a spacing
+ * later.
  *
- * A grant is half of what is free, divided by the queues that asked within the last minute. Queues that find nothing
- * are served in the order in which they asked first.
+ * A grant is half of what is free, divided by the queues that asked within the last minute; queues that found nothing
+ * are served in order.
  */
 import type { Limits } from '../job/limits/policy';
 import type { AllowanceView, Lease, LeaseAnswer, LeaseRequest } from '../rpc/allowances';
@@ -43,14 +40,12 @@ const MAX_CALLS = 500;
 /** A queue's part is forgotten if it holds nothing, and has not asked for this long. */
 const FORGET_AFTER_MS = 3_600_000;
 
-/** A queue that must be called. */
 export interface Call {
   queue: string;
   /** It must give back what it does not use; of its slots also those beyond this number. Absent: it may ask again. */
   recall?: { most?: number };
 }
 
-/** The consequences of a request. */
 export interface Leasing {
   answer: LeaseAnswer;
   /** The row of the queue must be stored. */
@@ -66,11 +61,7 @@ export class Desk {
   /** When queues were last asked to give something back, or had slots to use first. */
   private readonly recalled = new Map<string, number>();
 
-  /**
-   * @param key as it is stored
-   * @param holders as they are stored, by queue
-   * @param newSession names a session: another number each time
-   */
+  /** @param key as stored @param holders as stored, by queue @param newSession another number each time */
   constructor(
     private key: KeyRow,
     readonly holders: Map<string, HolderRow>,
@@ -262,7 +253,6 @@ export class Desk {
     return false;
   }
 
-  /** Queues that asked recently. */
   private active(now: number): number {
     let count = 0;
     for (const { asked } of this.holders.values()) if (asked > now - RECENTLY_MS) count++;
@@ -286,7 +276,7 @@ export class Desk {
   }
 
   /**
-   * If this queue found nothing, others must give back what they do not use.
+   * If this queue found nothing, others must give back unused parts.
    * @returns which to call, and whether one was called a moment ago: then this queue must ask again soon
    */
   private recalls(
@@ -345,8 +335,7 @@ export class Desk {
   }
 
   /**
-   * A turn of the daily round: forgets queues that hold nothing and have not asked for long; those that hold something
-   * are asked for it.
+   * A turn of the daily round: forgets idle queues, and asks those that hold something.
    * @returns the forgotten ones, those to call, and whether all were called
    */
   round(now: number): { forgotten: string[]; calls: Call[]; isOver: boolean } {

@@ -1,11 +1,9 @@
 /**
- * What a queue holds of a key's allowance, in its memory. Pure: it takes the time. Nothing of it is stored: an object
- * that lost its memory has no starts left, and its desk tells it the slots that it holds, among them those of attempts
- * that still run. {@link Desk} says when each part ends.
+ * What a queue holds of a key's allowance, in memory. Pure. An object that lost its memory has no starts left; its
+ * desk reports its slots ({@link Desk} says when each part ends).
  *
- * What is unknown counts as no room. An answer of the desk holds for {@link TERM_MS}: other queues change the limits.
- * After that the queue asks again before anything starts or continues. While jobs start it asks in the second half of
- * the term, so none of them waits for the answer.
+ * Unknown counts as no room. An answer holds for {@link TERM_MS}, because other queues change the limits; it is
+ * renewed in the second half of the term, so that no job waits for it.
  */
 import type { Limits } from '../job/limits/policy';
 import type { DeclaredLimits, KeySettings, LeaseAnswer, LeaseRequest } from '../rpc/allowances';
@@ -25,7 +23,6 @@ interface Starts {
   until: number;
 }
 
-/** The state of the queue when its holder is asked. */
 export interface Situation {
   /** The settings of the key, as the queue received them. */
   settings: KeySettings;

@@ -1,4 +1,3 @@
-/** What a desk stores. */
 import type { DeclaredLimits, KeySettings } from '../rpc/allowances';
 
 /** What is stored of one queue. Times in epoch ms of the desk. */
