@@ -249,7 +249,7 @@ export interface JobView {
   layers: LowerLayers;
 }
 
-/** The same for the runner of the job, with its body parsed. */
+/** {@link JobView} for the runner of the job, with its body parsed. */
 export interface RunnerView extends JobView {
   body: JobBody;
 }

@@ -231,7 +231,7 @@ export interface JobEnvelope<Args extends readonly unknown[] = unknown[]> extend
    * it.
    */
   last_heartbeat_at?: string;
-  /** The same: the job goes to others then, unless a heartbeat comes before. */
+  /** Only where `last_heartbeat_at` is: other workers may get the job then, unless a heartbeat comes before. */
   lease_expires_at?: string;
   /**
    * Only in the answer to a fetch: names this claim. A report that names it is about no other one of the same attempt.
@@ -239,7 +239,7 @@ export interface JobEnvelope<Args extends readonly unknown[] = unknown[]> extend
   delivery_id?: string;
   /** How long its lease is, where that is not what its worker asked for. */
   lease_ms?: number;
-  /** The same: it was fetched by the chunk, with the other jobs that have the same `id` here. */
+  /** Only in the answer to a fetch: it was fetched by the chunk, with the other jobs that have the same `id` here. */
   chunk?: JobChunk;
   progress?: number;
   progress_data?: unknown;

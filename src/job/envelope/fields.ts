@@ -118,7 +118,7 @@ export const readDuration = reader(
   DURATION_SCHEMA,
 );
 
-/** The same, but not of no length. */
+/** {@link readDuration}, above zero. */
 export const readPositive: Reader<number> = described(DURATION_SCHEMA, (value, field) => {
   const ms = readDuration(value, field);
   if (ms > 0) return ms;
@@ -190,7 +190,7 @@ export function readMeaning<T>(meanings: Readonly<Record<string, T>>): Reader<T>
   return described(describe(word), (value, field) => own(meanings, word(value, field)) as T);
 }
 
-/** The same value as a part of a policy: what is wrong with it is 422, not 400. */
+/** A reader for a part of a policy: mistakes are 422, not 400. */
 export function inPolicy<T>(read: Reader<T>): Reader<T> {
   return described(
     () => describe(read),

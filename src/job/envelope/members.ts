@@ -38,14 +38,14 @@ export const notMember: Refuse = (path, names) => invalidRequest(path, `${path} 
 /** 422, in a policy or a setting. */
 export const notInPolicy: Refuse = (path, names) => invalidPolicy(path, notKnown(path, names));
 
-/** The same member, which must be there; if it is {@link nullable}, perhaps as null. */
+/** Marks a member as required; a {@link nullable} one may be null. */
 export function required<T>(read: Reader<T> & { nullable?: true }): RequiredMember<T> {
   const copy: Reader<T> = (value, field) => read(value, field);
   const { nullable } = read;
   return Object.assign(copy, { schema: () => describe(read), required: true as const, ...(nullable && { nullable }) });
 }
 
-/** The same member, which may be null. */
+/** Marks a member of which null is a value. */
 export function nullable<T>(read: Reader<T>): NullableMember<T> {
   const copy: Reader<T | null> = (value, field) => (value === null ? null : read(value, field));
   return Object.assign(copy, { schema: () => orNull(describe(read)), nullable: true as const });

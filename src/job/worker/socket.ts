@@ -61,7 +61,7 @@ export interface SpokenBatch {
   id: number;
   /** As they are sent to `POST /jobs/batch`; one that names no queue goes to the socket's. */
   jobs: unknown[];
-  /** The same jobs under the same key are enqueued once. */
+  /** Equal jobs under one key are enqueued once. */
   idempotency_key?: string;
   trace?: Trace;
 }
