@@ -194,7 +194,7 @@ export class Runner {
     return this.options.concurrency - this.#jobs.size;
   }
 
-  /** The same over sockets, which bring the next jobs beforehand. */
+  /** {@link #room} over sockets, which bring the next jobs beforehand. */
   get #lineRoom(): number {
     return this.#room + this.#jobs.ahead;
   }

@@ -48,7 +48,7 @@ export interface JobsOptions extends Runnable {
   leases: Leases;
   /** Handlers at once. */
   concurrency: number;
-  /** The same of jobs of some queues. */
+  /** Handlers at once of some queues. */
   queueConcurrency: ReadonlyMap<string, number>;
   /** Run the handlers, if they do not run here. */
   threads: Threads | undefined;
