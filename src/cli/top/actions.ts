@@ -123,7 +123,7 @@ export function requestsOf({ action, things, filter }: Wish): Write[] {
   );
 }
 
-/** The same requests, which only count. */
+/** {@link requestsOf} a wish, as dry runs that only count. */
 export const previewsOf = (wish: Wish): Write[] =>
   requestsOf(wish).map((write) => ({ ...write, body: { ...write.body, dry_run: true } }));
 
