@@ -89,7 +89,7 @@ export function redrive(q: QueueParts, id: string, options: RedriveOptions, now:
 function applyEdit(q: Stored, row: JobRow, body: JobBody, { args, meta, fingerprint }: Edit): void {
   if (args !== undefined) body.args = parseExactly(args) as unknown[];
   if (meta !== undefined) body.meta = parseExactly(meta) as Record<string, unknown>;
-  // The same bound as for an enqueue.
+  // An enqueue has this bound, too.
   withinBytes(JSON.stringify(body), MAX_ENVELOPE_BYTES, 'body');
   if (fingerprint === undefined || fingerprint === body.fingerprint) return;
   // From now on it conflicts with jobs like its new self, no longer with those like the old one.

@@ -26,7 +26,7 @@ export interface RetryEntry extends Position {
   isLive: boolean;
   /** The block says itself that it is over. */
   isGone: boolean;
-  /** The same job in a block that was written before. */
+  /** The job's entry in a block that was written before. */
   older: RetryEntry | undefined;
 }
 
