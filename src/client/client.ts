@@ -70,7 +70,7 @@ export class TocsinClient<Jobs extends Record<keyof Jobs, readonly unknown[]> = 
   readonly #requests: Requests;
   readonly #enqueuer: Enqueuer;
   /** Shared with the clients that are made from this one. */
-  #lines: ProducerSockets | undefined;
+  #sockets: ProducerSockets | undefined;
 
   /** Makes workflows: `const { chain, group, batch, graph } = tocsin.flow;` */
   readonly flow: Flow<JobOf<Jobs, StepOptions>> = flow as unknown as Flow<JobOf<Jobs, StepOptions>>;
@@ -174,9 +174,9 @@ export class TocsinClient<Jobs extends Record<keyof Jobs, readonly unknown[]> = 
     this.#options = options;
     this.#requests = requests;
     if (options.socket && dial)
-      this.#lines = new ProducerSockets({ dial, timeoutMs, id: `producer-${newId()}`, onWarning });
+      this.#sockets = new ProducerSockets({ dial, timeoutMs, id: `producer-${newId()}`, onWarning });
     this.#enqueuer = new Enqueuer(requests, {
-      ...{ maxBatch, linger, otel: options.otel, answers, signal, lines: () => this.#lines },
+      ...{ maxBatch, linger, otel: options.otel, answers, signal, sockets: () => this.#sockets },
       newId: options.safeRetries ? jobIds(now, random) : () => undefined,
       defaultsOf,
     });
@@ -209,13 +209,13 @@ export class TocsinClient<Jobs extends Record<keyof Jobs, readonly unknown[]> = 
    */
   with(settings: Partial<Omit<ClientOptions, 'service' | 'url' | 'fetch'>>): TocsinClient<Jobs> {
     const client = new TocsinClient<Jobs>({ ...this.#options, ...settings });
-    if (settings.key === undefined && settings.socket === undefined) client.#lines = this.#lines;
+    if (settings.key === undefined && settings.socket === undefined) client.#sockets = this.#sockets;
     return client;
   }
 
   /** Closes its sockets once pending requests have been answered. Later enqueues go over HTTP. */
   async close(): Promise<void> {
-    await this.#lines?.close();
+    await this.#sockets?.close();
   }
 
   /**

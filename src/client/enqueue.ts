@@ -77,7 +77,7 @@ export interface GatherOptions {
   /** Traces what is enqueued. */
   otel: OpenTelemetry | undefined;
   /** Sockets for what was gathered, where there are any. */
-  lines: () => ProducerSockets | undefined;
+  sockets: () => ProducerSockets | undefined;
   signal: AbortSignal | undefined;
 }
 
@@ -173,8 +173,8 @@ export class Enqueuer {
     const repeatable = key !== undefined || jobs.every((job) => job.id !== undefined);
     const send = async (post: Send) => {
       // Answers over a socket are brief, and a key is a header.
-      const told = brief && key === undefined ? await this.#overLine(jobs) : undefined;
-      if (told) return told;
+      const answered = brief && key === undefined ? await this.#overSocket(jobs) : undefined;
+      if (answered) return answered;
       const options = { headers: { ...keyHeader(key), ...trace, ...(brief && MINIMAL) } };
       const [first] = jobs;
       if (!asBatch && first)
@@ -188,12 +188,12 @@ export class Enqueuer {
   }
 
   /** Undefined: there is no socket that can take them now. */
-  async #overLine(jobs: PreparedJob[]): Promise<JobEnvelope[] | undefined> {
-    const { lines, signal } = this.options;
+  async #overSocket(jobs: PreparedJob[]): Promise<JobEnvelope[] | undefined> {
+    const { sockets, signal } = this.options;
     const queue = jobs[0]?.queue;
     if (queue === undefined) return undefined;
     try {
-      const answer = await lines()?.send(queue, jobs, signal);
+      const answer = await sockets()?.send(queue, jobs, signal);
       return answer === undefined ? undefined : batchOf(answer, jobs);
     } catch (error) {
       throw jobs.length === 1 ? asIfAlone(error) : error;

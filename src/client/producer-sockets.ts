@@ -12,7 +12,7 @@ import { atMost, Changes } from './timing';
 import { LONGEST_MESSAGE, PROTOCOL, WorkerChannel } from './worker-channel';
 
 /** Sockets at once; the one that was used least lately goes for another queue. */
-const MAX_LINES = 50;
+const MAX_SOCKETS = 50;
 
 /** What may be on its way over one socket without an answer: characters, and messages. More waits. */
 const MAX_HELD_CHARS = 2 * 1024 * 1024;
@@ -31,7 +31,7 @@ export interface ProducerOptions {
 
 export class ProducerSockets {
   /** By queue, the least lately used first. */
-  readonly #lines = new Map<string, ProducerSocket>();
+  readonly #sockets = new Map<string, ProducerSocket>();
   #isClosed = false;
 
   constructor(private readonly options: ProducerOptions) {}
@@ -47,30 +47,30 @@ export class ProducerSockets {
   }
 
   #of(queue: string): ProducerSocket {
-    const line = this.#lines.get(queue) ?? new ProducerSocket(queue, this.options);
-    this.#lines.delete(queue);
-    this.#lines.set(queue, line);
-    if (this.#lines.size > MAX_LINES) {
-      for (const [name, other] of this.#lines) {
-        if (other === line || other.isBusy) continue;
-        this.#lines.delete(name);
+    const socket = this.#sockets.get(queue) ?? new ProducerSocket(queue, this.options);
+    this.#sockets.delete(queue);
+    this.#sockets.set(queue, socket);
+    if (this.#sockets.size > MAX_SOCKETS) {
+      for (const [name, other] of this.#sockets) {
+        if (other === socket || other.isBusy) continue;
+        this.#sockets.delete(name);
         void other.close();
         break;
       }
     }
-    return line;
+    return socket;
   }
 
   /** Closes all sockets, each once what is under way has been answered. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    await Promise.all([...this.#lines.values()].map((line) => line.close()));
-    this.#lines.clear();
+    await Promise.all([...this.#sockets.values()].map((socket) => socket.close()));
+    this.#sockets.clear();
   }
 }
 
 class ProducerSocket {
-  #line: QueueSocket | undefined;
+  #channel: QueueSocket | undefined;
   #isOpening = false;
   #isClosed = false;
   #heldChars = 0;
@@ -89,23 +89,23 @@ class ProducerSocket {
   }
 
   async send(jobs: string, signal: AbortSignal | undefined): Promise<unknown> {
-    if (!this.#line?.isOpen) {
+    if (!this.#channel?.isOpen) {
       void this.#connect();
       return undefined;
     }
     while (this.#isFull(jobs.length)) await this.#changes.next();
-    const line = this.#line;
-    if (!line?.isOpen || this.#isClosed) return undefined;
+    const channel = this.#channel;
+    if (!channel?.isOpen || this.#isClosed) return undefined;
     if (signal?.aborted) throw aborted(signal, false);
     this.#heldChars += jobs.length;
     this.#heldMessages++;
     try {
-      return await this.#ask(line, jobs, signal);
+      return await this.#ask(channel, jobs, signal);
     } catch (error) {
       if (!isUnknownMessage(error)) throw error;
       // The server is of an earlier release.
       this.#redial.never();
-      line.close();
+      channel.close();
       return undefined;
     } finally {
       this.#heldChars -= jobs.length;
@@ -118,15 +118,15 @@ class ProducerSocket {
     return this.isBusy && (this.#heldChars + chars > MAX_HELD_CHARS || this.#heldMessages >= MAX_HELD_MESSAGES);
   }
 
-  async #ask(line: QueueSocket, jobs: string, signal: AbortSignal | undefined): Promise<unknown> {
+  async #ask(channel: QueueSocket, jobs: string, signal: AbortSignal | undefined): Promise<unknown> {
     let isAnswered = false;
-    const asked = line.enqueue(jobs).finally(() => {
+    const asked = channel.enqueue(jobs).finally(() => {
       isAnswered = true;
     });
     await atMost(this.options.timeoutMs, asked, signal);
     if (!isAnswered && signal?.aborted) throw aborted(signal, true);
     // A connection may be gone without a word.
-    if (!isAnswered) line.abandon();
+    if (!isAnswered) channel.abandon();
     const answer = await asked;
     const warnings = member(answer, 'warnings');
     if (Array.isArray(warnings)) {
@@ -142,10 +142,10 @@ class ProducerSocket {
     try {
       const socket = await this.options.dial(`/workers/socket?${query}`, PROTOCOL);
       const nothing = () => undefined;
-      const heard = { jobs: nothing, taken: nothing, directive: nothing, refused: nothing };
-      this.#line = new WorkerChannel(socket, { ...heard, lost: () => this.#redial.lost() });
+      const ignored = { jobs: nothing, taken: nothing, directive: nothing, refused: nothing };
+      this.#channel = new WorkerChannel(socket, { ...ignored, lost: () => this.#redial.lost() });
       this.#redial.opened();
-      if (this.#isClosed) this.#line.close();
+      if (this.#isClosed) this.#channel.close();
     } catch {
       this.#redial.failed();
     } finally {
@@ -156,7 +156,7 @@ class ProducerSocket {
   async close(): Promise<void> {
     this.#isClosed = true;
     while (this.isBusy) await this.#changes.next();
-    this.#line?.close();
+    this.#channel?.close();
   }
 }
 

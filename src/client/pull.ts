@@ -217,8 +217,8 @@ export class PullWorker<Job extends Held & { type: string; args: readonly unknow
     state?: 'running' | 'quiet' | 'drain' | 'terminate' | 'stopped',
   ): Promise<HeartbeatAnswer> {
     const answer = await this.#requests.safely('POST', '/workers/heartbeat', this.heartbeatText(held, state));
-    const heard = shaped<HeartbeatAnswer>(answer, 'state', 'the directive');
-    return { ...heard, jobsCancelled: heard.jobsCancelled ?? [], jobsLost: heard.jobsLost ?? [] };
+    const received = shaped<HeartbeatAnswer>(answer, 'state', 'the directive');
+    return { ...received, jobsCancelled: received.jobsCancelled ?? [], jobsLost: received.jobsLost ?? [] };
   }
 
   heartbeatText(held?: readonly (string | Held)[], state?: string): string {

@@ -77,7 +77,7 @@ export const RUN_OPTIONS = namesOf<RunOptions>({
 
 /** The interval of heartbeats, in ms; shorter where leases are, so that some heartbeats may be lost. */
 const HEARTBEAT_MS = 5000;
-const LINE_HEARTBEAT_MS = 15_000;
+const SOCKET_HEARTBEAT_MS = 15_000;
 
 /**
  * Runs until the signal fires or an operator says `terminate`, and every job is reported or given back.
@@ -100,7 +100,7 @@ export async function runPuller<Job extends { type: string; args: readonly unkno
     shutdownTimeoutMs = 30_000,
   } = options;
   const { heartbeatMs = Math.min(HEARTBEAT_MS, leaseMs / HEARTBEATS_IN_A_LEASE) } = options;
-  const lineHeartbeatMs = options.heartbeatMs ?? Math.min(LINE_HEARTBEAT_MS, leaseMs / HEARTBEATS_IN_A_LEASE);
+  const socketHeartbeatMs = options.heartbeatMs ?? Math.min(SOCKET_HEARTBEAT_MS, leaseMs / HEARTBEATS_IN_A_LEASE);
   const { socket = true, unhandled = 'leave', heartbeatThread = true } = options;
   check(isConcurrency(concurrency), 'concurrency must be a whole number of 1 to 100');
   check(waitMs >= 0, 'waitMs must not be negative');
@@ -113,7 +113,7 @@ export async function runPuller<Job extends { type: string; args: readonly unkno
   const runner = new Runner(worker, {
     ...ready,
     ...{ concurrency, queueConcurrency, waitMs, leases, shutdownTimeoutMs, socket, unhandled },
-    ...{ heartbeatMs, lineHeartbeatMs, heartbeatThread, threads },
+    ...{ heartbeatMs, socketHeartbeatMs, heartbeatThread, threads },
     env: options.env ?? {},
     signal: options.signal,
     onError,

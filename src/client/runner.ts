@@ -31,7 +31,7 @@ export interface RunnerOptions extends JobsOptions {
   signal: AbortSignal;
   waitMs: number;
   heartbeatMs: number;
-  lineHeartbeatMs: number;
+  socketHeartbeatMs: number;
   /** Use a socket where one can be had? */
   socket: boolean;
   shutdownTimeoutMs: number;
@@ -64,7 +64,7 @@ const STOPPED = 'The worker was stopped before the job had ended.';
 export class Runner {
   readonly #jobs: RunningJobs;
   readonly #reports: ReportGatherer;
-  readonly #lines: QueueSockets;
+  readonly #sockets: QueueSockets;
   readonly #wanted: Wanted;
   readonly #changes = new Changes();
   readonly #backoff = new Backoff(FIRST_PAUSE_MS, LONGEST_PAUSE_MS);
@@ -74,27 +74,27 @@ export class Runner {
   /** It sends nothing more. */
   readonly #over = new AbortController();
   readonly #fetching: Puller;
-  readonly #beating: Puller;
+  readonly #heartbeatWorker: Puller;
   readonly #reporting: Puller;
   readonly #watch = new LoopWatch<RunningJob>(
-    (ms, ended) => this.#tellBlocked(ms, ended),
+    (ms, ended) => this.#reportBlocked(ms, ended),
     () => this.#pulse?.turn(),
   );
   #pulse: Pulse | undefined;
   /** Types without handler that were complained about. */
   readonly #unknown = new Set<string>();
-  #told: Directive = 'running';
+  #directive: Directive = 'running';
   /** Would a report that waits now be taken along by a fetch? `free`: one that is made for it. `soon`: the next one. */
-  #carrier: 'free' | 'soon' | undefined;
+  #reportFetch: 'free' | 'soon' | undefined;
   /** Was a fetch ever answered? */
   #accepted = false;
   /** Why no request can succeed. */
   #broken: { error: unknown } | undefined;
   /** Ends the time until the next heartbeat, and how long it is at most, in ms. */
-  #calm = new AbortController();
+  #untilHeartbeat = new AbortController();
   #interval = Number.POSITIVE_INFINITY;
   /** All heartbeats so far: they are sent one after the other. */
-  #beats: Promise<void> = Promise.resolve();
+  #heartbeats: Promise<void> = Promise.resolve();
 
   constructor(
     private readonly worker: Puller,
@@ -104,7 +104,7 @@ export class Runner {
     this.#fetching = worker.with({ signal: this.#fetchEnd.signal });
     this.#wanted = wantedBy(options.registry, options.unhandled === 'leave', options.onError);
     // The next heartbeat is the repetition of a lost one, and comes well before the end of the leases.
-    this.#beating = worker.with({
+    this.#heartbeatWorker = worker.with({
       signal: this.#over.signal,
       retry: false,
       timeoutMs: leaseMs / HEARTBEATS_IN_A_LEASE,
@@ -119,12 +119,13 @@ export class Runner {
       complain: (error: unknown) => this.#complain(error),
       changed: () => this.#changes.notify(),
     };
-    this.#lines = new QueueSockets(worker, host, options.socket);
+    this.#sockets = new QueueSockets(worker, host, options.socket);
     this.#reports = new ReportGatherer(
       this.#reporting,
-      (reports) => this.#lines.report(this.#reporting, reports, this.#told === 'running' ? this.#lineRoom : undefined),
+      (reports) =>
+        this.#sockets.report(this.#reporting, reports, this.#directive === 'running' ? this.#socketRoom : undefined),
       () => this.#fetchTakes(),
-      (queue) => this.#lines.isOpenTo(queue),
+      (queue) => this.#sockets.isOpenTo(queue),
     );
     this.#jobs = new RunningJobs(
       this.#reporting,
@@ -150,8 +151,8 @@ export class Runner {
     if (address && this.options.heartbeatThread) this.#pulse = new Pulse(address, this.worker.heartbeatText());
     this.#watch.start();
     try {
-      await Promise.race([this.#beat(), this.#changes.next()]);
-      void this.#keepBeating();
+      await Promise.race([this.#heartbeat(), this.#changes.next()]);
+      void this.#keepHeartbeats();
       while (!this.#ending.signal.aborted) await this.#next();
       this.#reports.flush();
       await this.#drain();
@@ -160,7 +161,7 @@ export class Runner {
       deafen();
       this.#watch.stop();
       this.#pulse?.stop();
-      this.#lines.close();
+      this.#sockets.close();
       this.#over.abort();
     }
     if (this.#broken) throw this.#broken.error;
@@ -169,11 +170,11 @@ export class Runner {
   // ---- fetching --------------------------------------------------------------------------------
 
   async #next(): Promise<void> {
-    await this.#lines.connect();
+    await this.#sockets.connect();
     if (this.#ending.signal.aborted) return;
-    if (this.#lines.isOpen && (await this.#waitOnLines())) return;
+    if (this.#sockets.isOpen && (await this.#waitOnSockets())) return;
     const source = this.#source();
-    if (this.#told !== 'running' || source === undefined) return await this.#waitForRoom();
+    if (this.#directive !== 'running' || source === undefined) return await this.#waitForRoom();
     try {
       if (await this.#fetch(source)) this.#backoff.reset();
       else await this.#pause(this.#backoff.next());
@@ -195,16 +196,16 @@ export class Runner {
   }
 
   /** {@link #room} over sockets, which bring the next jobs beforehand. */
-  get #lineRoom(): number {
+  get #socketRoom(): number {
     return this.#room + this.#jobs.ahead;
   }
 
   /** Jobs come by themselves: it only says how many it takes. @returns false: there are queues without a socket */
-  async #waitOnLines(): Promise<boolean> {
+  async #waitOnSockets(): Promise<boolean> {
     this.#reports.flush();
     this.#accepted = true;
-    if (this.#told === 'running') this.#lines.fill(this.#lineRoom);
-    if (this.#lines.unconnected.length > 0) return false;
+    if (this.#directive === 'running') this.#sockets.fill(this.#socketRoom);
+    if (this.#sockets.unconnected.length > 0) return false;
     await this.#changes.next();
     return true;
   }
@@ -212,20 +213,20 @@ export class Runner {
   async #waitForRoom(): Promise<void> {
     // What no fetch can take goes by itself.
     this.#reports.flush();
-    if (this.#told === 'running') this.#carrier = 'free';
+    if (this.#directive === 'running') this.#reportFetch = 'free';
     await this.#changes.next();
-    this.#carrier = undefined;
+    this.#reportFetch = undefined;
   }
 
   /** Asked when reports wait at the end of a turn. */
   #fetchTakes(): boolean {
-    if (this.#ending.signal.aborted || this.#told !== 'running' || this.#lines.isOpen) return false;
-    if (this.#carrier === 'free') this.#changes.notify();
-    return this.#carrier !== undefined;
+    if (this.#ending.signal.aborted || this.#directive !== 'running' || this.#sockets.isOpen) return false;
+    if (this.#reportFetch === 'free') this.#changes.notify();
+    return this.#reportFetch !== undefined;
   }
 
   #source(): Source | undefined {
-    const all = this.#lines.isOpen ? this.#lines.unconnected : this.worker.queues;
+    const all = this.#sockets.isOpen ? this.#sockets.unconnected : this.worker.queues;
     // A job whose report travels with the fetch has ended before any is claimed.
     return sourceOf(this.worker.queues, all, this.#room + this.#reports.waiting, (queue) => this.#jobs.roomIn(queue));
   }
@@ -237,14 +238,14 @@ export class Runner {
     const waitMs = Math.min(longest, this.worker.longestWaitMs);
     const asked = Date.now();
     // One that takes reports along does not wait: what ends meanwhile is left to the next.
-    if (this.#reports.waiting > 0) this.#carrier = 'soon';
+    if (this.#reports.waiting > 0) this.#reportFetch = 'soon';
     const request = this.#reports.fetch(this.#fetching, {
       ...source,
       waitMs,
       ...this.#wanted,
     });
     const { jobs, reported } = await request.finally(() => {
-      this.#carrier = undefined;
+      this.#reportFetch = undefined;
     });
     this.#accepted = true;
     if (jobs.length === 0 && reported > 0) return true;
@@ -258,11 +259,11 @@ export class Runner {
     const { registry, unhandled } = this.options;
     const unknown = unhandled === 'leave' ? jobs.filter(({ type }) => !registry.find(type)) : [];
     const unwanted = new Set(this.#ending.signal.aborted ? jobs : unknown);
-    const within = Math.min(...jobs.map((job) => this.#beatWithin(this.#jobs.leaseOf(job))));
+    const within = Math.min(...jobs.map((job) => this.#heartbeatWithin(this.#jobs.leaseOf(job))));
     if (within < this.#interval) {
       // Before any of them may block the loop.
       this.#pulse?.every(within);
-      this.#calm.abort();
+      this.#untilHeartbeat.abort();
     }
     for (const call of byCall(jobs.filter((job) => !unwanted.has(job)))) this.#jobs.begin(call);
     await Promise.all([...unwanted].map((job) => this.#giveBack(job, { attemptUsed: false })));
@@ -280,46 +281,47 @@ export class Runner {
 
   // ---- heartbeats ------------------------------------------------------------------------------
 
-  async #keepBeating(): Promise<void> {
-    this.#over.signal.addEventListener('abort', () => this.#calm.abort(), { once: true });
+  async #keepHeartbeats(): Promise<void> {
+    this.#over.signal.addEventListener('abort', () => this.#untilHeartbeat.abort(), { once: true });
     while (!this.#over.signal.aborted) {
-      const calm = new AbortController();
-      this.#calm = calm;
+      const untilHeartbeat = new AbortController();
+      this.#untilHeartbeat = untilHeartbeat;
       this.#interval = this.#nextInterval();
       this.#pulse?.every(this.#interval);
-      await wait(this.#interval * (0.75 + Math.random() / 4), calm.signal);
-      if (!calm.signal.aborted) await this.#beat();
+      await wait(this.#interval * (0.75 + Math.random() / 4), untilHeartbeat.signal);
+      if (!untilHeartbeat.signal.aborted) await this.#heartbeat();
     }
   }
 
   /** How long until the next heartbeat at most, in ms: some may be lost before the shortest lease ends. */
   #nextInterval(): number {
-    const { heartbeatMs, lineHeartbeatMs } = this.options;
-    const usual = this.#lines.isOpen ? lineHeartbeatMs : heartbeatMs;
-    return Math.min(usual, this.#beatWithin(this.#jobs.shortestLeaseMs));
+    const { heartbeatMs, socketHeartbeatMs } = this.options;
+    const usual = this.#sockets.isOpen ? socketHeartbeatMs : heartbeatMs;
+    return Math.min(usual, this.#heartbeatWithin(this.#jobs.shortestLeaseMs));
   }
 
   /** How long a lease allows until the next heartbeat, in ms. The usual time is for the usual lease. */
-  #beatWithin(leaseMs: number): number {
+  #heartbeatWithin(leaseMs: number): number {
     const { chosenMs, defaultMs } = this.options.leases;
     const isShort = leaseMs < (chosenMs ?? defaultMs);
     return isShort ? Math.max(SHORTEST_BEAT_MS, leaseMs / HEARTBEATS_IN_A_LEASE) : Number.POSITIVE_INFINITY;
   }
 
-  #beat(): Promise<void> {
-    this.#beats = this.#beats.then(() => this.#sendBeat());
-    return this.#beats;
+  #heartbeat(): Promise<void> {
+    this.#heartbeats = this.#heartbeats.then(() => this.#sendHeartbeat());
+    return this.#heartbeats;
   }
 
-  async #sendBeat(): Promise<void> {
+  async #sendHeartbeat(): Promise<void> {
     const named = this.#jobs.held();
     const sentAt = Date.now();
     const held = named.map(({ job }) => job);
     try {
       const state = this.#ending.signal.aborted ? 'drain' : undefined;
-      const overLine = this.#lines.isOpen && (await this.#lines.heartbeat(this.worker.heartbeatText(held, state)));
-      const answer = overLine || (await this.#beating.heartbeat(held, state));
-      this.#jobs.hear(answer, named, sentAt);
+      const overSocket =
+        this.#sockets.isOpen && (await this.#sockets.heartbeat(this.worker.heartbeatText(held, state)));
+      const answer = overSocket || (await this.#heartbeatWorker.heartbeat(held, state));
+      this.#jobs.applyHeartbeat(answer, named, sentAt);
       this.#obey(answer.state);
     } catch (error) {
       if (!this.#over.signal.aborted) this.#complain(error);
@@ -328,13 +330,13 @@ export class Runner {
   }
 
   #obey(state: Directive): void {
-    this.#told = state;
+    this.#directive = state;
     if (state === 'terminate') this.#end();
     this.#changes.notify();
   }
 
   /** The jobs are named, because one of them must have caused it: work that is not awaited belongs elsewhere. */
-  #tellBlocked(ms: number, ended?: RunningJob): void {
+  #reportBlocked(ms: number, ended?: RunningJob): void {
     if (this.#pulse) this.#jobs.extended(this.#pulse.lastBeatAt);
     const held = this.#jobs.held();
     if (held.length === 0) return;
@@ -344,7 +346,7 @@ export class Runner {
     for (const run of held) {
       if (!run.reporting && run !== ended) void this.#reporting.log(run.job, [line]).catch(() => undefined);
     }
-    void this.#beat();
+    void this.#heartbeat();
   }
 
   // ---- ending ----------------------------------------------------------------------------------
@@ -355,7 +357,7 @@ export class Runner {
     this.#jobs.drain();
     this.#pulse?.say(this.worker.heartbeatText(undefined, 'drain'));
     this.#changes.notify();
-    if (!this.#broken) void this.#beat();
+    if (!this.#broken) void this.#heartbeat();
     void wait(this.#broken ? 0 : FETCH_GRACE_MS, this.#over.signal).then(() => this.#fetchEnd.abort());
   }
 
@@ -363,19 +365,19 @@ export class Runner {
   async #drain(): Promise<void> {
     const deadline = Date.now() + (this.#broken ? 0 : this.options.shutdownTimeoutMs);
     this.#jobs.beginNoMore();
-    await atMost(FETCH_GRACE_MS, this.#lines.pause());
+    await atMost(FETCH_GRACE_MS, this.#sockets.pause());
     while (this.#jobs.busy && Date.now() < deadline) await atMost(deadline - Date.now(), this.#changes.next());
     const { stopped, reports } = this.#jobs.stopAll();
     const given = stopped.map((job) => this.#giveBack(job, { message: STOPPED }));
     await atMost(
       LAST_REQUESTS_MS,
-      Promise.all([...given, ...reports, this.#beats]).then(() => this.#sayGoodbye()),
+      Promise.all([...given, ...reports, this.#heartbeats]).then(() => this.#sayGoodbye()),
     );
   }
 
   async #sayGoodbye(): Promise<void> {
     this.#pulse?.stop();
-    if (!this.#broken) await this.#beating.heartbeat([], 'stopped').catch(this.options.onError);
+    if (!this.#broken) await this.#heartbeatWorker.heartbeat([], 'stopped').catch(this.options.onError);
   }
 
   /** Passes an error on, or ends the run when no later request can succeed either. */

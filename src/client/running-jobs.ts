@@ -230,7 +230,7 @@ export class RunningJobs {
    * Applies a heartbeat's answer. @param named the runs that it named: an id may have been fetched again since
    * @param sentAt epoch ms
    */
-  hear(answer: HeartbeatAnswer, named: readonly RunningJob[], sentAt: number): void {
+  applyHeartbeat(answer: HeartbeatAnswer, named: readonly RunningJob[], sentAt: number): void {
     const extended = new Set(answer.jobsExtended);
     const cancelled = new Set(answer.jobsCancelled);
     const lost = new Set(answer.jobsLost);

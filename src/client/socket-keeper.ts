@@ -16,7 +16,7 @@ import { LONGEST_MESSAGE } from './worker-channel';
 const SILENT_MS = 10_000;
 
 export class SocketKeeper {
-  #line: QueueSocket | undefined;
+  #channel: QueueSocket | undefined;
   /** Jobs that the queue may still send, and since when it has sent none of them, epoch ms. */
   #ready = 0;
   #quietSince = 0;
@@ -35,7 +35,7 @@ export class SocketKeeper {
   ) {}
 
   get isOpen(): boolean {
-    return this.#line?.isOpen === true;
+    return this.#channel?.isOpen === true;
   }
 
   /** Jobs that the queue may still send. */
@@ -52,7 +52,7 @@ export class SocketKeeper {
   async connect(): Promise<void> {
     if (this.isOpen || this.#closed.signal.aborted || !this.#redial.mayTry) return;
     try {
-      const line = await this.worker.openLine(this.queue, this.host.wanted(), {
+      const channel = await this.worker.openLine(this.queue, this.host.wanted(), {
         jobs: (jobs) => this.#arriving.take(jobs),
         taken: (jobId, why) => this.host.taken(jobId, why),
         directive: (state) => this.host.directive(state),
@@ -63,10 +63,10 @@ export class SocketKeeper {
           this.host.changed();
         },
       });
-      if (this.#closed.signal.aborted) line?.close();
-      this.#line = line;
+      if (this.#closed.signal.aborted) channel?.close();
+      this.#channel = channel;
       this.#ready = 0;
-      if (line) this.#redial.opened();
+      if (channel) this.#redial.opened();
       else this.#redial.never();
     } catch {
       this.#redial.failed();
@@ -77,7 +77,7 @@ export class SocketKeeper {
   take(more: number): void {
     if (more <= 0 || !this.isOpen) return;
     this.#promise(more);
-    this.#line?.ready(more);
+    this.#channel?.ready(more);
   }
 
   #promise(more: number): void {
@@ -92,13 +92,13 @@ export class SocketKeeper {
 
   /** Sends reports, and asks for this many more jobs; over HTTP when the connection breaks off. */
   async report(worker: Puller, reports: readonly SentReport[], more: number): Promise<ReportOutcome[]> {
-    const line = this.#line as QueueSocket;
+    const channel = this.#channel as QueueSocket;
     const taken = this.#closed.signal.aborted ? 0 : more;
     this.#promise(taken);
     try {
-      return await line.report(reports, taken);
+      return await channel.report(reports, taken);
     } catch (error) {
-      if (line.isOpen) {
+      if (channel.isOpen) {
         // It was refused whole, and the queue does not take the worker to be ready for these.
         this.#ready = Math.max(0, this.#ready - taken);
         throw error;
@@ -109,53 +109,53 @@ export class SocketKeeper {
 
   /** Sends a heartbeat over the socket. @param body as over HTTP @returns undefined: it did not come through */
   async heartbeat(body: string): Promise<HeartbeatAnswer | undefined> {
-    const line = this.#line;
-    if (!line?.isOpen || body.length > LONGEST_MESSAGE) return undefined;
-    return await this.#inTime(line, line.heartbeat(body));
+    const channel = this.#channel;
+    if (!channel?.isOpen || body.length > LONGEST_MESSAGE) return undefined;
+    return await this.#inTime(channel, channel.heartbeat(body));
   }
 
   /** Gives the connection up unless the other side answers. */
   async makeSure(): Promise<void> {
-    const line = this.#line;
-    if (line) await this.#inTime(line, line.ping());
+    const channel = this.#channel;
+    if (channel) await this.#inTime(channel, channel.ping());
   }
 
-  async #inTime<T>(line: QueueSocket, answer: Promise<T>): Promise<T | undefined> {
+  async #inTime<T>(channel: QueueSocket, answer: Promise<T>): Promise<T | undefined> {
     let value: T | undefined;
     let isAnswered = false;
-    const heard = answer
-      .then((told) => {
-        value = told;
+    const answered = answer
+      .then((result) => {
+        value = result;
       })
       .finally(() => {
         isAnswered = true;
       });
-    await atMost(SILENT_MS, heard);
-    if (!isAnswered) line.abandon();
+    await atMost(SILENT_MS, answered);
+    if (!isAnswered) channel.abandon();
     return value;
   }
 
   /** Takes no more jobs; resolves when none comes any more. */
   async pause(): Promise<void> {
     this.#closed.abort();
-    await this.#line?.pause();
+    await this.#channel?.pause();
   }
 
   close(): void {
     this.#closed.abort();
-    this.#line?.close();
+    this.#channel?.close();
   }
 
   /** The queue may have forgotten what the worker is ready for, or not: after a pause both restart. */
   async #refused(error: TocsinError): Promise<void> {
     this.host.complain(error);
-    const line = this.#line;
+    const channel = this.#channel;
     if (this.#ready === Number.POSITIVE_INFINITY) return;
     // Nothing is asked for until then.
     this.#ready = Number.POSITIVE_INFINITY;
     await wait(Math.max(this.#redial.pause(), error.retryAfterMs ?? 0), this.#closed.signal);
-    if (this.#closed.signal.aborted || !line || line !== this.#line) return;
-    await this.#inTime(line, line.pause());
+    if (this.#closed.signal.aborted || !channel || channel !== this.#channel) return;
+    await this.#inTime(channel, channel.pause());
     this.#ready = 0;
     this.host.changed();
   }

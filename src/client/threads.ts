@@ -150,7 +150,7 @@ class HandlerThread {
     const { module, env, sink, logAfterMs } = settings;
     const data: ThreadData & { module: string } = { module, env, forwardsLines: sink !== undefined, logAfterMs };
     this.#thread = threadOf(data);
-    this.#thread.on('message', (message: FromThread) => this.#hear(message));
+    this.#thread.on('message', (message: FromThread) => this.#receive(message));
     this.#thread.on('error', (error) => {
       this.#cause = error;
     });
@@ -220,7 +220,7 @@ class HandlerThread {
     this.#thread.postMessage(message);
   }
 
-  #hear(message: FromThread): void {
+  #receive(message: FromThread): void {
     const { sink, complain } = this.settings;
     if (message.kind === 'line') sink?.(JSON.parse(message.line));
     else if (message.kind === 'complaint') complain(new Error(message.message));

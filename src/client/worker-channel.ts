@@ -26,7 +26,7 @@ export class WorkerChannel implements QueueSocket {
   /** What waits for an answer that names it. */
   readonly #questions = new Map<number, Question<Record<string, unknown>>>();
   /** The ids of heartbeats: servers of earlier releases answer them in their order, without an id. */
-  #beats: number[] = [];
+  #heartbeats: number[] = [];
   #pings: Question<void>[] = [];
   #pauses: (() => void)[] = [];
   #lastId = 0;
@@ -38,7 +38,7 @@ export class WorkerChannel implements QueueSocket {
     private readonly socket: SocketLike,
     private readonly events: QueueSocketEvents,
   ) {
-    socket.addEventListener('message', ({ data }) => this.#hear(data));
+    socket.addEventListener('message', ({ data }) => this.#receive(data));
     socket.addEventListener('close', () => this.#over());
     socket.addEventListener('error', () => this.#over());
   }
@@ -70,11 +70,11 @@ export class WorkerChannel implements QueueSocket {
   async heartbeat(body: string): Promise<HeartbeatAnswer> {
     const asked = this.#ask('heartbeat', `,${body.slice(1, -1)}`);
     const id = this.#lastId;
-    this.#beats.push(id);
+    this.#heartbeats.push(id);
     try {
       return shaped<HeartbeatAnswer>(await asked, 'state', 'the directive');
     } finally {
-      this.#beats = this.#beats.filter((beat) => beat !== id);
+      this.#heartbeats = this.#heartbeats.filter((beat) => beat !== id);
     }
   }
 
@@ -122,7 +122,7 @@ export class WorkerChannel implements QueueSocket {
     return `,"got":${this.#got}`;
   }
 
-  #hear(data: unknown): void {
+  #receive(data: unknown): void {
     if (!this.isOpen || typeof data !== 'string') return;
     if (data === 'pong') this.#pings.shift()?.resolve();
     if (!data.startsWith('{')) return;
@@ -143,7 +143,7 @@ export class WorkerChannel implements QueueSocket {
         this.#questionOf(message)?.resolve(message);
         break;
       case 'heartbeat':
-        this.#questionOf({ id: message.id ?? this.#beats[0] })?.resolve(message);
+        this.#questionOf({ id: message.id ?? this.#heartbeats[0] })?.resolve(message);
         break;
       case 'paused':
         this.#pauses.shift()?.();

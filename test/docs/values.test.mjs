@@ -123,7 +123,7 @@ const SAID = {
   ],
   'docs/start/workers.md': [
     `| \`concurrency\` | 10 | jobs at once, 1 to ${own('client/run', 'MAX_CONCURRENCY')}`,
-    `| \`heartbeatMs\` | ${own('client/run', 'HEARTBEAT_MS')}, or ${own('client/run', 'LINE_HEARTBEAT_MS')} over a socket`,
+    `| \`heartbeatMs\` | ${own('client/run', 'HEARTBEAT_MS')}, or ${own('client/run', 'SOCKET_HEARTBEAT_MS')} over a socket`,
     `else ${own('client/pull', 'LEASE_MS')} |`,
     `what they finish in ${own('client/running-jobs', 'AHEAD_MS')} ms, at most ${own('client/running-jobs', 'MAX_AHEAD')} jobs`,
     `A worker is \`stale\` after ${seconds(own('directory/workers', 'STALE_AFTER_MS'))} seconds without a heartbeat`,
@@ -251,7 +251,7 @@ const SAID = {
     `reach the newest ${http('events/routes', 'MAX_BACK')} events`,
   ],
   'docs/reference/client.md': [
-    `A client holds up to ${own('client/producer-sockets', 'MAX_LINES')} sockets.`,
+    `A client holds up to ${own('client/producer-sockets', 'MAX_SOCKETS')} sockets.`,
     `larger than ${kib(own('client/worker-channel', 'LONGEST_MESSAGE'))} or have`,
   ],
 };
