@@ -205,7 +205,7 @@ export class Call {
     while (this.answered.size < this.deliveries.length && !this.isOver) {
       const chunk = await reader.next();
       this.bytesArrived += chunk?.length ?? 0;
-      streamed.hear(chunk ? scanner.push(chunk) : scanner.end());
+      streamed.receive(chunk ? scanner.push(chunk) : scanner.end());
       if (!chunk) break;
       await streamed.room();
     }

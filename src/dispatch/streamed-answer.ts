@@ -59,21 +59,21 @@ export class StreamedAnswer {
   }
 
   /** Takes some lines. Messages about a delivery that is not under way, or of another call, change nothing. */
-  hear(lines: readonly EntryText[]): void {
+  receive(lines: readonly EntryText[]): void {
     const outcomes = new Map<string, AttemptOutcome>();
     for (const line of lines) {
-      const heard = readLine(line, this.listener.now());
-      if (!heard) continue;
-      const isOpen = this.underWay.isOpen(heard.id);
-      if (heard.kind === 'outcome') {
+      const message = readLine(line, this.listener.now());
+      if (!message) continue;
+      const isOpen = this.underWay.isOpen(message.id);
+      if (message.kind === 'outcome') {
         if (!isOpen) continue;
-        this.underWay.ended(heard.id, line.text.length);
-        outcomes.set(heard.id, heard.outcome);
-      } else if (heard.kind === 'log') {
-        if (isOpen) void this.listener.hear(heard.id, heard).catch(() => undefined);
+        this.underWay.ended(message.id, line.text.length);
+        outcomes.set(message.id, message.outcome);
+      } else if (message.kind === 'log') {
+        if (isOpen) void this.listener.hear(message.id, message).catch(() => undefined);
       } else {
-        const isOfSteps = heard.kind === 'call' && heard.ask.kind === 'step';
-        void this.dealWith(line.text.length + (isOfSteps ? STEPS_CHARS : 0), () => this.answerTo(heard, isOpen));
+        const isOfSteps = message.kind === 'call' && message.ask.kind === 'step';
+        void this.dealWith(line.text.length + (isOfSteps ? STEPS_CHARS : 0), () => this.answerTo(message, isOpen));
       }
     }
     if (outcomes.size === 0) return;
@@ -81,18 +81,18 @@ export class StreamedAnswer {
     void this.dealWith(chars, () => this.listener.settle(outcomes));
   }
 
-  private async answerTo(heard: Extract<StreamedLine, { call: number }>, isOpen: boolean): Promise<void> {
+  private async answerTo(message: Extract<StreamedLine, { call: number }>, isOpen: boolean): Promise<void> {
     const reply = async () => {
-      if (heard.kind === 'wrong') return { error: heard.error };
-      if (!isOpen) return { error: refusalOf(notUnderWay(heard.id)) };
+      if (message.kind === 'wrong') return { error: message.error };
+      if (!isOpen) return { error: refusalOf(notUnderWay(message.id)) };
       try {
-        const value = await this.listener.hear(heard.id, heard.ask);
+        const value = await this.listener.hear(message.id, message.ask);
         return value === undefined ? {} : { value };
       } catch (error) {
         return { error: refusalOf(error) };
       }
     };
-    await this.line?.reply(heard.call, await reply());
+    await this.line?.reply(message.call, await reply());
   }
 
   private async dealWith(size: number, work: () => Promise<void>): Promise<void> {

@@ -13,7 +13,7 @@ async function readUntilFull(said: Record<string, unknown>, most: number): Promi
   for (let call = 0; call < most; call++) {
     const full = await Promise.race([streamed.room().then(() => false), scheduler.wait(0).then(() => true)]);
     if (full) return call;
-    streamed.hear([{ text: JSON.stringify({ delivery_id: 'd', call, ...said }), isWhole: true }]);
+    streamed.receive([{ text: JSON.stringify({ delivery_id: 'd', call, ...said }), isWhole: true }]);
   }
   return most;
 }
