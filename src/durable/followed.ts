@@ -36,7 +36,7 @@ export function followed<Env, Life extends FollowedLife, Api>(verbs: Verbs<Life>
     }
 
     override webSocketMessage(socket: WebSocket, message: string | ArrayBuffer): void {
-      this.life.followers.heard(socket, message);
+      this.life.followers.received(socket, message);
     }
 
     override webSocketClose(socket: WebSocket): void {

@@ -110,7 +110,7 @@ export class Followers {
   }
 
   /** A follower confirms that it has read. */
-  heard(socket: WebSocket, message: string | ArrayBuffer): void {
+  received(socket: WebSocket, message: string | ArrayBuffer): void {
     const known = this.followers.get(socket);
     if (known && message === READ) known.follower.unread = 0;
   }
