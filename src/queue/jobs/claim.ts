@@ -108,7 +108,7 @@ const NOTHING: PullClaim = { jobs: [], bytes: 0, hasMore: false, isUnfinished: f
 
 /** A claim by a worker that pulls: the next jobs, in order. A closed queue gives none. */
 export function claim(q: QueueParts, request: ClaimRequest, now: number): PullClaim {
-  if (request.handlers) q.config.announced.hear(request.types, request.handlers, now);
+  if (request.handlers) q.config.announced.setPulled(request.types, request.handlers, now);
   if (q.config.isClosed(now)) return { ...NOTHING, isClosed: true };
   const puller = new Puller(q, request, now);
   for (let selections = 0; selections < MAX_SELECTIONS; selections++) {

@@ -43,7 +43,7 @@ export class AnnouncedTypes {
    * A pull worker asks for jobs; its settings are kept for later. @param types absent: any
    * @param said settings by type; a type without any uses those of the queue
    */
-  hear(types: readonly string[] | undefined, said: readonly AnnouncedType[], now: number): void {
+  setPulled(types: readonly string[] | undefined, said: readonly AnnouncedType[], now: number): void {
     // What is taken by the chunk is each worker's own affair.
     const saying = byType(said.map(({ batch: _, ...entry }) => entry));
     const catchAll = saying.get('*');

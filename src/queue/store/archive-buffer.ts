@@ -48,10 +48,10 @@ export class ArchiveBuffer {
   /** See {@link archivedUntil}; undefined: to be read. */
   private highest: number | undefined;
 
-  /** @param rider text that rides in the newest chunk, be it new or joined */
+  /** @param metersText text that rides in the newest chunk, be it new or joined */
   constructor(
     private readonly sql: SqlStorage,
-    private readonly rider: (by: 'chunk' | 'joined') => string,
+    private readonly metersText: (by: 'chunk' | 'joined') => string,
   ) {}
 
   /** Memory may be wrong: keeps what is not written yet, and reads the rest again. */
@@ -151,7 +151,7 @@ export class ArchiveBuffer {
         chunk.length,
         endedAt,
         enlisted('', jobs, ']'),
-        this.rider('joined'),
+        this.metersText('joined'),
         joined.chunk,
         joined.lo,
       ];
@@ -168,7 +168,7 @@ export class ArchiveBuffer {
         chunk.length,
         endedAt,
         enlisted('[', jobs, ']'),
-        keptUntil > 0 ? null : this.rider('chunk'),
+        keptUntil > 0 ? null : this.metersText('chunk'),
       )
       .one();
     if (keptUntil === 0) this.newest = { chunk: written.chunk, lo, removedAt: removedAt(endedAt), chars };

@@ -21,7 +21,7 @@ export interface DamagedChunk {
 }
 
 /** Chunks that were found in this life of a database, and those not reported yet. */
-const found = new WeakMap<SqlStorage, { known: Set<number>; untold: DamagedChunk[] }>();
+const found = new WeakMap<SqlStorage, { known: Set<number>; unreported: DamagedChunk[] }>();
 
 /** The beginning of an archived job: its number, and what follows that. */
 const NUMBERED = /\{"k":(\d{1,16}),"[at]":/g;
@@ -42,16 +42,16 @@ export function damagedChunk(sql: SqlStorage, chunk: number): DamagedChunk | und
 }
 
 function note(sql: SqlStorage, damaged: DamagedChunk): void {
-  const { known, untold } = found.get(sql) ?? { known: new Set(), untold: [] };
-  found.set(sql, { known, untold });
+  const { known, unreported } = found.get(sql) ?? { known: new Set(), unreported: [] };
+  found.set(sql, { known, unreported });
   if (known.has(damaged.chunk)) return;
   known.add(damaged.chunk);
-  untold.push(damaged);
+  unreported.push(damaged);
 }
 
 /** The chunks that were found since the last call. */
 export function takeDamaged(sql: SqlStorage): DamagedChunk[] {
-  return found.get(sql)?.untold.splice(0) ?? [];
+  return found.get(sql)?.unreported.splice(0) ?? [];
 }
 
 /** The keys that jobs with these numbers may have. */

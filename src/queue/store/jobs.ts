@@ -230,7 +230,7 @@ export function move(q: QueueParts, row: JobRow, kind: Move, change: Change, now
   const isAgain = active !== undefined && after.state === STATE.waiting && waitsWithOthers(q, row, after);
   const { meters } = q.observed;
   const isFound = meters.moved(kind, row, after, active, now);
-  if (!isAgain) write(q, row, after, end && { keepUntil }, isFound ? meters.rider(row.key) : undefined);
+  if (!isAgain) write(q, row, after, end && { keepUntil }, isFound ? meters.textForRow(row.key) : undefined);
   q.store.gates.changed(row.key, row.holds_group, after.holds_group);
   q.store.tally.left(row);
   q.store.tally.entered(after);
@@ -270,14 +270,14 @@ function afterAttempt(
 
 /**
  * Writes changed columns, or the whole row of a job that moves out of its block.
- * @param ends the job's own retention, if it ends by this and has one @param rider text carried by the row
+ * @param ends the job's own retention, if it ends by this and has one @param metersText text carried by the row
  */
 function write(
   q: Stored,
   before: JobRow,
   after: JobRow,
   ends: { keepUntil: number | undefined } | undefined,
-  rider: string | undefined,
+  metersText: string | undefined,
 ): void {
   const changed = COLUMNS.filter((column) => before[column] !== after[column]);
   const sets = changed.map((column) => `${column} = ?`);
@@ -286,15 +286,15 @@ function write(
     sets.push('keep_until = ?');
     values.push(ends.keepUntil ?? null);
   }
-  if (sets.length === 0 && rider === undefined) return;
+  if (sets.length === 0 && metersText === undefined) return;
   if (q.store.blocks.holds(before.key)) {
-    writeRow(q.store.sql, after, ends?.keepUntil, rider);
+    writeRow(q.store.sql, after, ends?.keepUntil, metersText);
     q.store.blocks.leave(before.key);
     return;
   }
-  if (rider !== undefined) {
+  if (metersText !== undefined) {
     sets.push('meters = ?');
-    values.push(rider);
+    values.push(metersText);
   }
   q.store.sql.exec(`UPDATE jobs SET ${sets.join(', ')} WHERE key = ?`, ...values, before.key).toArray();
 }

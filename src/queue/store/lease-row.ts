@@ -79,11 +79,11 @@ export function restored(
   };
 }
 
-/** The text of a lease row for attempts that began together. @param rider JSON carried along */
+/** The text of a lease row for attempts that began together. @param metersText JSON carried along */
 export function leaseText(
   entries: readonly Active[],
   { head, nextSequence }: { head: number; nextSequence: number },
-  rider: string,
+  metersText: string,
 ): string {
   const [first] = entries as [Active];
   const row: LeaseRow = {
@@ -106,5 +106,5 @@ export function leaseText(
     ...(entries.some(({ chunk }) => chunk !== undefined) && { c: entries.map(({ chunk = 0 }) => chunk) }),
     ...(entries.some(({ place }) => place !== undefined) && { p: entries.map(({ place = 0 }) => place) }),
   };
-  return `${JSON.stringify(row).slice(0, -1)},"m":${rider}}`;
+  return `${JSON.stringify(row).slice(0, -1)},"m":${metersText}}`;
 }

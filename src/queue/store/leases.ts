@@ -73,11 +73,11 @@ export class LeaseTable {
   /** Calls whose answers this object awaits, by the job's key: no row knows that. */
   readonly underWay = new Set<readonly { readonly active: Active }[]>();
 
-  /** @param rider JSON that rides in a row which is written */
+  /** @param metersText JSON that rides in a row which is written */
   constructor(
     private readonly sql: SqlStorage,
     private readonly blocks: Pick<Blocks, 'head' | 'claimsOf' | 'takeAlone' | 'singles'>,
-    private readonly rider: () => string,
+    private readonly metersText: () => string,
   ) {}
 
   /** Rebuilds memory from storage, however many leases there are. An entry counts only if its claim has not ended. */
@@ -359,7 +359,7 @@ export class LeaseTable {
     const ordered = [...(this.ordered.get(id)?.values() ?? [])].flat();
     const entries = [...live.filter(({ place }) => place === undefined), ...ordered];
     const position = { head: this.head, nextSequence: this.recordedSequence };
-    const data = leaseText(entries, position, this.rider());
+    const data = leaseText(entries, position, this.metersText());
     const job = this.blocks.singles.textOf(id);
     this.sql.exec('INSERT OR REPLACE INTO leases (id, data, job) VALUES (?, ?, ?)', id, data, job).toArray();
   }

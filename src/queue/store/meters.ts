@@ -86,7 +86,7 @@ export class Meters {
   /** What carries the text. */
   private carrier: Carrier | undefined;
   /** The row of a job has carried a text of this transaction: a second one would only make rows longer. */
-  private hasRidden = false;
+  private isCarried = false;
   /** Rows counted in advance, because the text must count the row that carries it. */
   private advance = 0;
 
@@ -169,9 +169,9 @@ export class Meters {
   // ---- carriers --------------------------------------------------------------------------------
 
   /** What the row of a job is to carry that is about to be written; undefined: nothing, or another one carries it. */
-  rider(key: number): string | undefined {
-    if (this.hasRidden || this.said === this.version) return undefined;
-    this.hasRidden = true;
+  textForRow(key: number): string | undefined {
+    if (this.isCarried || this.said === this.version) return undefined;
+    this.isCarried = true;
     return this.carried({ by: 'job', key });
   }
 
@@ -246,13 +246,13 @@ export class Meters {
     for (const point of this.touched) point.weight = 0;
     this.touched = [];
     this.steps = [];
-    this.hasRidden = false;
+    this.isCarried = false;
     this.store.written.end();
   }
 
   mark(): MetersMark {
-    const { version, said, saidSequence, textLength, carrier, hasRidden, advance, points, steps } = this;
-    const texts = { version, said, saidSequence, textLength, carrier, hasRidden, advance };
+    const { version, said, saidSequence, textLength, carrier, isCarried, advance, points, steps } = this;
+    const texts = { version, said, saidSequence, textLength, carrier, isCarried, advance };
     return { texts, points, steps: steps.length, statements: this.store.written.count };
   }
 

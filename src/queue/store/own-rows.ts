@@ -6,14 +6,14 @@ const INSERT = `INSERT INTO jobs
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 
 /**
- * Writes a job without a row. @param keepUntil end of its own retention, epoch ms @param rider text carried by the
+ * Writes a job without a row. @param keepUntil end of its own retention, epoch ms @param metersText text carried by the
  * row
  */
 export function writeRow(
   sql: SqlStorage,
   row: JobRow,
   keepUntil: number | null = null,
-  rider: string | null = null,
+  metersText: string | null = null,
 ): void {
   sql
     .exec(
@@ -22,7 +22,7 @@ export function writeRow(
       ...[row.enqueued_at, row.expires_at, row.body, row.history, row.limit_key, row.ended_at],
       row.holds_group,
       keepUntil,
-      rider,
+      metersText,
     )
     .toArray();
 }

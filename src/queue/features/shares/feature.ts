@@ -24,8 +24,8 @@ export class Batches implements Feature {
         );
         const failure = told.find(({ status }) => status === 'rejected') as PromiseRejectedResult | undefined;
         if (!failure) return taken(() => undefined);
-        const untold = JSON.stringify(queues.filter((_, at) => told[at]?.status === 'rejected'));
-        if (untold !== data) await write((now) => q.store.outbox.post(DECISION, batch, untold, now));
+        const pending = JSON.stringify(queues.filter((_, at) => told[at]?.status === 'rejected'));
+        if (pending !== data) await write((now) => q.store.outbox.post(DECISION, batch, pending, now));
         throw failure.reason;
       },
     });
