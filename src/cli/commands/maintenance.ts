@@ -40,9 +40,9 @@ const stands = ({ terminal }: Session<object>, state: MaintenanceState): Said =>
 };
 
 function stateText({ enabled, reason, startedAt, endsAt, pendingQueues }: MaintenanceState, now: number): string {
-  const untold = pendingQueues ? `\n${pendingQueues} queues could not be reached yet; they are retried.` : '';
-  if (!enabled) return `off${untold}`;
+  const pending = pendingQueues ? `\n${pendingQueues} queues could not be reached yet; they are retried.` : '';
+  if (!enabled) return `off${pending}`;
   const end = endsAt === null ? '' : `, ends ${timeText(endsAt, now)}`;
   const why = reason === null ? '' : `: ${reason.replace(/\s+/g, ' ')}`;
-  return `on since ${timeText(startedAt ?? undefined, now)}${end}${why}${untold}`;
+  return `on since ${timeText(startedAt ?? undefined, now)}${end}${why}${pending}`;
 }
