@@ -9,7 +9,7 @@ import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'no
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
-import { buildCli, buildCreate, writeLicences } from './cli.mjs';
+import { buildCli, buildCreate, packagesIn, writeLicences } from './cli.mjs';
 import { buildServe } from './serve.mjs';
 import { writeBuilt } from './ui.mjs';
 
@@ -17,7 +17,7 @@ const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const dist = join(root, 'dist');
 const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 
-await writeBuilt();
+const dashboard = await writeBuilt();
 rmSync(dist, { recursive: true, force: true });
 await build({
   absWorkingDir: root,
@@ -42,6 +42,7 @@ await build({
   logLevel: 'warning',
 });
 writeLicences(root, await buildCli(root, 'index.ts', 'dist/cli/index.js'), join(dist, 'cli/LICENSES.txt'));
+writeLicences(root, packagesIn(dashboard), join(dist, 'queue/LICENSES.txt'));
 await buildCreate(root);
 await buildServe(root, join(dist, 'serve'));
 const tsc = join(root, 'node_modules/typescript/bin/tsc');

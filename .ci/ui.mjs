@@ -55,8 +55,8 @@ const STYLES = {
 
 /**
  * Builds the dashboard.
- * @returns {Promise<{ shell: string, assets: Record<string, { type: string, body: string }>, first: string[] }>} `shell`: the
- * page, `first`: the assets that it needs before it shows anything
+ * @returns {Promise<{ shell: string, assets: Record<string, { type: string, body: string }>, first: string[], inputs: string[] }>}
+ * `shell`: the page, `first`: the assets that it needs before it shows anything, `inputs`: the files it was made from
  */
 export async function buildUi() {
   const { outputFiles, metafile } = await build({
@@ -104,7 +104,8 @@ export async function buildUi() {
         .map((name) => `<link rel="modulepreload" href="assets/${name}">`)
         .join(''),
     );
-  return { shell, assets, first: [...scripts, nameOf('styles'), nameOf('theme')] };
+  const first = [...scripts, nameOf('styles'), nameOf('theme')];
+  return { shell, assets, first, inputs: Object.keys(metafile.inputs) };
 }
 
 /** A script and all that it imports before it runs. */
@@ -134,12 +135,13 @@ function writeModule(path, source, values) {
   write(path, [`// Made by .ci/ui.mjs from ${source}.`, ...lines, ''].join('\n'));
 }
 
-/** Builds what the Worker embeds, and writes the modules. */
+/** Builds what the Worker embeds, and writes the modules. @returns {Promise<string[]>} the files of the dashboard */
 export async function writeBuilt() {
-  const { shell, assets, first } = await buildUi();
+  const { shell, assets, first, inputs } = await buildUi();
   writeModule(BUILT, 'src/ui', { shell, version: hashOf(shell), assets, first });
   const document = JSON.parse(readFileSync(join(root, 'docs/reference/openapi.json'), 'utf8'));
   writeModule(BUILT_DOCUMENT, 'docs/reference/openapi.json', written(withoutDescriptions(document)));
+  return inputs;
 }
 
 if (process.argv[1] && import.meta.url === pathToFileURL(process.argv[1]).href) await writeBuilt();

@@ -205,6 +205,12 @@ describe('the packed package', () => {
     assert.ok(readdirSync(join(installed, 'dist/client')).includes('index.d.ts'));
   });
 
+  it('holds the licences of what the dashboard bundles', () => {
+    const text = readFileSync(join(installed, 'dist/queue/LICENSES.txt'), 'utf8');
+    for (const name of ['preact', '@preact/signals', 'uplot'])
+      assert.match(text, new RegExp(`^${name} .* \\(MIT\\)$`, 'm'));
+  });
+
   for (const [moduleResolution, module] of [
     ['bundler', 'esnext'],
     ['nodenext', 'nodenext'],
