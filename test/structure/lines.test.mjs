@@ -1,0 +1,58 @@
+/**
+ * How many lines each room of `src` may have. Whoever adds lines takes as many away, or raises the number in the commit that adds
+ * them and says there why; whoever takes away lowers it.
+ */
+import assert from 'node:assert/strict';
+import { globSync, readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+
+const SRC = fileURLToPath(new URL('../../src/', import.meta.url));
+
+const LINES = {
+  across: 5_290,
+  allowance: 780,
+  cli: 12_680,
+  client: 8_200,
+  contract: 4_590,
+  directory: 3_430,
+  dispatch: 1_960,
+  durable: 2_240,
+  'files beside the rooms': 340,
+  handler: 4_280,
+  http: 9_830,
+  job: 13_770,
+  library: 770,
+  locks: 480,
+  producer: 980,
+  queue: 26_380,
+  rpc: 1_910,
+  testing: 820,
+  ui: 12_530,
+  workflow: 770,
+};
+
+/** All of them together. */
+const TOTAL = 113_000;
+
+/** A number that is this much too high is an old one. */
+const SPARE = 200;
+
+const counted = {};
+for (const path of globSync('**/*.{ts,tsx}', { cwd: SRC })) {
+  const room = path.includes('/') ? path.split('/')[0] : 'files beside the rooms';
+  counted[room] = (counted[room] ?? 0) + readFileSync(`${SRC}${path}`, 'utf8').split('\n').length - 1;
+}
+
+test('each room has its number of lines', () => {
+  assert.deepEqual(Object.keys(counted).sort(), Object.keys(LINES).sort());
+  for (const [room, lines] of Object.entries(counted)) {
+    assert.ok(lines <= LINES[room], `${room} has ${lines} lines, ${lines - LINES[room]} more than its budget`);
+    assert.ok(lines > LINES[room] - SPARE, `${room} has ${lines} lines: lower its budget of ${LINES[room]}`);
+  }
+});
+
+test('all rooms together have theirs', () => {
+  const all = Object.values(LINES).reduce((sum, lines) => sum + lines, 0);
+  assert.ok(all <= TOTAL, `${all} lines`);
+});
