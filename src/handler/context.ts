@@ -122,6 +122,7 @@ export function contextOf(parts: ContextParts): HandlerContext {
     enqueueMany: say('enqueueMany', async (jobs: readonly NewJob[]) => await enqueue(childrenOf(parts, jobs))),
     step: call('step', steps.step) as HandlerContext['step'],
     sleep: call('sleep', steps.sleep),
+    sleepUntil: call('sleepUntil', steps.sleepUntil),
     waitFor: call('waitFor', steps.waitFor) as HandlerContext['waitFor'],
   };
   return Object.defineProperties(context, SIGNALS) as typeof context & HandlerContext;

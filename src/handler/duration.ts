@@ -27,6 +27,20 @@ export function requireDuration(value: Duration, what: string): number {
   throw new TypeError(`${what}: ${JSON.stringify(value)} is not a duration; use milliseconds, "90s", "5m" or "PT5M"`);
 }
 
+/** @throws {TypeError} when `value` is not a time that the queue can store */
+export function requireTime(value: Date | number | string, what: string): Date {
+  const date = new Date(value);
+  if (Number.isFinite(date.getTime())) return date;
+  throw new TypeError(`${what}: ${String(value)} is not a time; use a Date, epoch milliseconds or RFC 3339`);
+}
+
+/** How long until a time, in ms; less than 0: it is past. @throws {TypeError} also beyond 36500 days from now */
+export function msUntil(time: Date | number | string, what: string, now: number): number {
+  const ms = requireTime(time, what).getTime() - now;
+  if (ms <= MAX_DURATION_MS) return ms;
+  throw new TypeError(`${what}: ${String(time)} is more than 36500 days from now`);
+}
+
 function parse(text: string): number | undefined {
   if (/^\d+$/.test(text)) return Number(text);
   const [, amount, unit] = HUMAN.exec(text) ?? [];

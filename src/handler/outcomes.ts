@@ -5,7 +5,7 @@
  */
 import { memberOf, safely } from '../job/thrown';
 import type { Duration } from '../producer/envelope';
-import { requireDuration } from './duration';
+import { requireDuration, requireTime } from './duration';
 
 /** Response codes of the queue: stronger than the retry policy. */
 export type ResponseCode = 'RETRY' | 'DISCARD' | 'FAIL' | 'DEAD_LETTER';
@@ -179,10 +179,8 @@ export function retryAt(
   message = 'to be retried later',
   options?: OutcomeOptions,
 ): RetryLaterError {
-  const date = new Date(time);
-  if (Number.isNaN(date.getTime()))
-    throw new TypeError(`retryAt: ${String(time)} is not a time; use a Date or RFC 3339`);
-  return new RetryLaterError(message, { code: 'RETRY', retry_at: date.toISOString() }, options);
+  const retry_at = requireTime(time, 'retryAt').toISOString();
+  return new RetryLaterError(message, { code: 'RETRY', retry_at }, options);
 }
 
 /**

@@ -9,7 +9,7 @@
  * continue. Code outside of the handler learns it from {@link Steps.guard}.
  */
 import type { Duration } from '../producer/envelope';
-import { requireDuration } from './duration';
+import { msUntil, requireDuration } from './duration';
 import { Inside } from './inside';
 import { SignalTimeoutError } from './outcomes';
 import { Pauses, turn } from './pauses';
@@ -144,14 +144,21 @@ export class Steps {
   };
 
   sleep: HandlerContext['sleep'] = (name, duration) =>
-    this.#pauses.wait(() => {
-      const record = this.#begin('sleep', name);
+    this.#sleep('sleep', name, () => requireDuration(duration, 'ctx.sleep'));
+
+  sleepUntil: HandlerContext['sleepUntil'] = (name, time) =>
+    this.#sleep('sleepUntil', name, (now) => msUntil(time, 'ctx.sleepUntil', now));
+
+  #sleep(verb: string, name: string, msFrom: (now: number) => number): Promise<void> {
+    return this.#pauses.wait(() => {
+      const record = this.#begin(verb, name);
       const now = this.now();
-      const left = sleepUntil(name, record, requireDuration(duration, 'ctx.sleep'), now);
+      const left = sleepUntil(name, record, msFrom(now), now);
       if (left) this.#note(name, left.until);
       const at = left?.until ?? momentOf(record) ?? now;
       return { at, leftMs: left ? left.until - now : 0, end: async () => undefined };
     });
+  }
 
   waitFor: HandlerContext['waitFor'] = <T>(name: string, { timeout }: { timeout?: Duration | undefined } = {}) =>
     this.#pauses.wait(() => {

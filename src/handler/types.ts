@@ -64,6 +64,11 @@ export interface HandlerContext<Env = unknown> {
    */
   sleep(name: string, duration: Duration): Promise<void>;
   /**
+   * Waits until `time`, as `sleep` does. Later runs keep the time of the first run that came here, whatever they pass.
+   * A time in the past does not wait.
+   */
+  sleepUntil(name: string, time: Date | number | string): Promise<void>;
+  /**
    * Waits until a signal of this name is sent to the job, and returns what came with it. It ends the run as `sleep`
    * does.
    * @param options.timeout default 7 days

@@ -145,7 +145,7 @@ describe('a call of a chunked handler', () => {
   });
 
   it('says what it cannot do, because that belongs to a single job', async () => {
-    const verbs = ['step', 'sleep', 'waitFor', 'progress', 'checkpoint', 'enqueue'];
+    const verbs = ['step', 'sleep', 'sleepUntil', 'waitFor', 'progress', 'checkpoint', 'enqueue'];
     for (const verb of verbs) {
       const asking = defineHandlers(
         {

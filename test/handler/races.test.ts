@@ -224,3 +224,44 @@ describe('a sleep inside of a step', () => {
     expect(await toEnd(run)).toMatchObject({ status: 'completed', result: 'both' });
   });
 });
+
+describe('a sleep until a time', () => {
+  const at = T0 + HOUR;
+
+  it.each<[string, Date | number | string]>([
+    ['a date', new Date(at)],
+    ['epoch milliseconds', at],
+    ['RFC 3339', new Date(at).toISOString()],
+  ])('ends then: %s', async (_, time) => {
+    const first = await once((ctx) => ctx.sleepUntil('opening', time).then(() => 'open'));
+    expect(first).toMatchObject({ status: 'snoozed', wakes: { at } });
+    // The time of the first run holds.
+    const { steps } = first;
+    const later: Handler = (ctx) => ctx.sleepUntil('opening', at + HOUR).then(() => 'open');
+    expect(await once(later, { now: at - 1, steps })).toMatchObject({ status: 'snoozed', wakes: { at } });
+    expect(await once(later, { now: at, steps })).toMatchObject({ status: 'completed', result: 'open' });
+  });
+
+  it('does not wait where the time has passed', async () => {
+    const run = await once((ctx) => ctx.sleepUntil('opening', T0 - 1).then(() => 'open'));
+    expect(run).toMatchObject({ status: 'completed', result: 'open' });
+  });
+});
+
+it('a wait that nothing awaits ends no process when its signal did not come in time', async () => {
+  const unhandled: unknown[] = [];
+  const note = (event: Event) => unhandled.push(Reflect.get(event, 'reason'));
+  addEventListener('unhandledrejection', note);
+  const run: Handler = async (ctx) => {
+    void ctx.waitFor('go', { timeout: '1h' });
+    await turn();
+    return 'done';
+  };
+  expect(await once(run, { steps: { go: { timed_out: true } } })).toMatchObject({
+    status: 'completed',
+    result: 'done',
+  });
+  await turn();
+  removeEventListener('unhandledrejection', note);
+  expect(unhandled).toEqual([]);
+});

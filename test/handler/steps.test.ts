@@ -150,6 +150,8 @@ describe('a step', () => {
     ['a result that is not JSON', (ctx) => ctx.step('a', () => 1n), /result of "a" is not JSON/],
     ['a function as result', (ctx) => ctx.step('a', () => () => 1), /result of "a" is not JSON/],
     ['a sleep of no duration', (ctx) => ctx.sleep('a', 'soon' as never), /ctx.sleep: "soon" is not a duration/],
+    ['a sleep until no time', (ctx) => ctx.sleepUntil('a', 'soon'), /ctx.sleepUntil: soon is not a time; use a Date/],
+    ['a sleep for ever', (ctx) => ctx.sleepUntil('a', 8e15), /8000000000000000 is more than 36500 days from now/],
     ['a timeout of no duration', (ctx) => ctx.waitFor('a', { timeout: -1 }), /ctx.waitFor: -1 is not a duration/],
   ])('is refused with %s', async (_, run, message) => {
     const said = await new OneJob(run).run();

@@ -19,7 +19,7 @@ const LINES = {
   dispatch: 1_960,
   durable: 2_240,
   'files beside the rooms': 340,
-  handler: 4_280,
+  handler: 4_300,
   http: 9_830,
   job: 13_770,
   library: 770,
