@@ -10,7 +10,7 @@ import { availableParallelism } from 'node:os';
 
 /** Parts are scripts of package.json, with what follows their names. None changes a file that another reads. */
 const SUITES = {
-  test: { alone: ['structure', 'text'], beside: ['unit', 'testing'] },
+  test: { alone: ['structure', 'text'], beside: ['unit'] },
   // Always the same histories and requests: who wants others names a seed, or none.
   all: {
     // What must see things happen within a second.
@@ -19,6 +19,7 @@ const SUITES = {
       'long',
       'cli',
       'isolated',
+      'testing',
       'simulation -- --runs 1500 --seed 20261124',
       'fuzz -- --runs 10000 --seed 2',
       'docs',
