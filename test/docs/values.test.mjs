@@ -225,16 +225,18 @@ const SAID = {
     `after ${queue('features/pull/socket/sockets', 'MAX_FAULTS')} messages in a row`,
     `more than ${queue('features/pull/socket/sockets', 'MAX_UNDER_WAY')} are under way`,
   ],
-  'docs/reference/architecture.md': [
+  'docs/reference/between-objects.md': [
     `once they have read and written ${mib(own('durable/group-commit', 'MAX_WORK'))} of rows`,
+    `No request asks more than ${queuesAtOnce} queues.`,
+    `remembers a move for ${days(queue('features/transfer/adopt', 'REMEMBER_MOVE_MS'))} days`,
+  ],
+  'docs/reference/life-of-a-job.md': [
     `up to ${kib(queue('store/block', 'MAX_CHARS'))}.`,
     `${mib(queue('store/block-cache', 'MAX_HEADS'))} of their heads and`,
     `${mib(queue('store/block-cache', 'MAX_BODIES'))} of bodies at most, regardless of the backlog`,
     `at most ${queue('store/singles', 'MAX_LIVE')}, of ${kib(queue('store/singles', 'MAX_CHARS'))} each`,
     `An event may start ${queue('features/push/budget', 'CALLS_PER_EVENT')} calls`,
     `${mib(queue('store/running-logs', 'MAX_BYTES'))} for all attempts together`,
-    `No request asks more than ${queuesAtOnce} queues.`,
-    `remembers a move for ${days(queue('features/transfer/adopt', 'REMEMBER_MOVE_MS'))} days`,
   ],
   'docs/guides/unique.md': [
     `${own('locks/object', 'TURN_ROWS')} rows in a turn`,
