@@ -396,14 +396,23 @@ describe('a queue with many unique jobs', () => {
     await server.setMode(at.to, 'drain');
     clock.set(T0);
     const tries: number[] = [];
-    await source().inside((inside) =>
+    let watched: unknown;
+    let first = Number.NaN;
+    // An object that the runtime has constructed anew meanwhile begins to wait anew.
+    const watch = (inside: Inside) => {
+      if (inside.engine === watched) return;
+      watched = inside.engine;
+      tries.length = 0;
       betweenPeers(inside, (real) => {
-        tries.push((Date.now() - T0) / 1_000);
+        if (tries.length === 0) first = Date.now();
+        tries.push((Date.now() - first) / 1_000);
         return real();
-      }),
-    );
+      });
+    };
+    await source().inside(watch);
     await deletion.begin('');
     for (let rings = 0; tries.length < 9; rings++) {
+      await source().inside(watch);
       if (rings > 50) throw new Error(`the move was tried at ${tries} in ${rings} alarms`);
       // The runtime may have rung an alarm by itself, whose time has passed for it: none is set while that runs.
       await until(async () => (await source().armedAt()) !== null, 'the next alarm to be set');
