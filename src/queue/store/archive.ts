@@ -109,8 +109,9 @@ export function adjustCount(sql: SqlStorage, by: number): void {
   if (known !== undefined) counts.set(sql, known + by);
 }
 
-/** Approximate number of jobs in a window of chunks that is read at once. */
+/** Approximate jobs, and characters of them, in a window of chunks that is read at once; at least one chunk. */
 const WINDOW_JOBS = 200;
+const WINDOW_CHARS = 4 * 1024 * 1024;
 
 /**
  * Completed jobs below `before`, newest first, by windows of chunks.
@@ -148,13 +149,15 @@ export function* archivedBackwards(
 /** The lowest number of a window that ends at `top`; undefined when nothing lies there. */
 function windowBelow(sql: SqlStorage, top: number): number | undefined {
   let bottom: number | undefined;
-  let jobs = 0;
-  for (const chunk of sql.exec<{ lo: number; jobs: number }>(
-    `SELECT lo, jobs FROM archive WHERE lo <= ? ORDER BY lo DESC LIMIT ${WINDOW_JOBS}`,
+  let [jobs, chars] = [0, 0];
+  for (const chunk of sql.exec<{ lo: number; jobs: number; chars: number }>(
+    `SELECT lo, jobs, length(data) AS chars FROM archive WHERE lo <= ? ORDER BY lo DESC LIMIT ${WINDOW_JOBS}`,
     top,
   )) {
+    if (bottom !== undefined && chars + chunk.chars > WINDOW_CHARS) break;
     bottom = chunk.lo;
     jobs += chunk.jobs;
+    chars += chunk.chars;
     if (jobs >= WINDOW_JOBS) break;
   }
   return bottom;

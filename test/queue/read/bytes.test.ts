@@ -126,3 +126,36 @@ describe('text of several bytes a character', () => {
     expect(unwrap(await q.api.list({ limit: 100 })).jobs).toHaveLength(2);
   });
 });
+
+describe('completed jobs with large bodies', () => {
+  it('are read a few at once, however many a list looks at', async () => {
+    const q = new TestQueue('q');
+    const args = ['x'.repeat(900 * 1024)];
+    for (let n = 0; n < 3; n++) {
+      await server.addAll(Array.from({ length: 8 }, () => ({ type: 'large', args, options: { queue: 'q' } })));
+      for (let taken = 0; taken < 8; ) {
+        const jobs = await q.claim({ count: 8 });
+        taken += jobs.length;
+        for (const { id } of jobs) await q.ack(id);
+      }
+    }
+    let most = 0;
+    await q.inside(({ sql }) => {
+      const { exec } = sql;
+      sql.exec = ((query: string, ...bindings: unknown[]) => {
+        const cursor = exec.call(sql, query, ...bindings);
+        const { toArray } = cursor;
+        cursor.toArray = () => {
+          const rows = toArray.call(cursor);
+          most = Math.max(most, JSON.stringify(rows).length);
+          return rows;
+        };
+        return cursor;
+      }) as typeof exec;
+    });
+    const page = await server.ok(200, 'GET', `${V1}/jobs?queue=q&state=completed&limit=1`);
+    expect(page.jobs).toHaveLength(1);
+    expect(most).toBeGreaterThan(900 * 1024);
+    expect(most).toBeLessThan(6 * 1024 * 1024);
+  });
+});
