@@ -7,7 +7,7 @@ import { dirname, join, posix } from 'node:path';
 
 export const root = join(import.meta.dirname, '../..');
 
-/** Files of the project that are documents, beside those on the shelves. */
+/** Files of the project that are documents, beside those that docs/README.md lists. */
 const ABOUT = {
   'README.md': 'readme',
   'CHANGELOG.md': 'changelog',

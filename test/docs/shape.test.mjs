@@ -1,4 +1,4 @@
-// The documents can be read in a terminal and reviewed line by line: short lines, narrow tables, four shelves.
+// The documents can be read in a terminal and reviewed line by line: short lines, narrow tables, four sections.
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,7 +17,7 @@ const MAX_COLUMNS = 3;
 /** Words of a sentence, at most. A colon and a semicolon end one, too. */
 const MAX_WORDS = 25;
 
-const SHELVES = ['guides', 'operate', 'reference', 'start'];
+const SECTIONS = ['guides', 'operate', 'reference', 'start'];
 
 /** The top-level blocks of a document that are not code. */
 function blocksOf(path) {
@@ -78,9 +78,9 @@ describe('the documents', () => {
     assert.deepEqual(empty, []);
   });
 
-  it('lie on four shelves', () => {
+  it('lie in four sections', () => {
     const entries = readdirSync(join(root, 'docs'), { withFileTypes: true });
     const folders = entries.filter((entry) => entry.isDirectory() && !entry.name.startsWith('.'));
-    assert.deepEqual(folders.map(({ name }) => name).sort(), SHELVES);
+    assert.deepEqual(folders.map(({ name }) => name).sort(), SECTIONS);
   });
 });

@@ -41,7 +41,7 @@ export function snippetsOf(path) {
 
 /** The documents, each by its path. */
 export function documents() {
-  // Folders that begin with a dot are no shelves: docs/.site builds the site.
+  // Folders that begin with a dot are no sections: docs/.site builds the site.
   const pages = globSync('**/*.md', { cwd: join(root, 'docs') }).map((path) => `docs/${path.replaceAll(sep, '/')}`);
   const about = readdirSync(join(root, '.github')).filter((path) => path.endsWith('.md'));
   return ['README.md', ...about.map((path) => `.github/${path}`), ...pages.sort()];

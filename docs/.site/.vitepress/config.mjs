@@ -1,4 +1,4 @@
-/** The site: the shelves of docs/README.md at the side, a search that runs in the browser, links as the project has them. */
+/** The site: the sections of docs/README.md at the side, a search that runs in the browser, links as the project has them. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { defineConfig } from 'vitepress';
@@ -8,8 +8,8 @@ import { addressOf, linksIn, pageOf, resolveLink, root } from '../links.mjs';
 const read = (path) => readFileSync(join(root, path), 'utf8');
 const titleOf = (text) => /^# (.*)$/m.exec(text)[1].replaceAll('`', '');
 
-/** A shelf of docs/README.md: its heading and the documents that it links, in their order. */
-const shelves = read('docs/README.md')
+/** A section of docs/README.md: its heading and the documents that it links, in their order. */
+const sections = read('docs/README.md')
   .split(/^## /m)
   .slice(1)
   .map((section) => {
@@ -76,9 +76,9 @@ export default defineConfig({
   vite: { logLevel: 'warn', build: { chunkSizeWarningLimit: 4_000 } },
   themeConfig: {
     search: { provider: 'local', options: { detailedView: true } },
-    nav: shelves.map(({ text, items }) => ({ text, link: items[0].link })),
+    nav: sections.map(({ text, items }) => ({ text, link: items[0].link })),
     sidebar: [
-      ...shelves,
+      ...sections,
       { text: 'The API', collapsed: true, items: resources },
       {
         text: 'The project',
