@@ -159,8 +159,8 @@ export interface BatchOptions {
 }
 
 /**
- * Enqueues every group, or none; jobs in the order of the batch. One queue uses one transaction, several {@link
- * allOrNothing}. @throws {ApiError} with the entry's place in the batch
+ * Enqueues every group, or none; jobs in the order of the batch. One queue uses one transaction, several
+ * {@link allOrNothing}. @throws {ApiError} with the entry's place in the batch
  */
 export async function enqueueAcross(
   env: Env,

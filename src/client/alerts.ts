@@ -34,8 +34,8 @@ export class Alerts {
   /**
    * @throws {InvalidJobError}
    * @example
-   * await tocsin.alerts.create({ name: 'mail is late', queue: 'mail', metric: 'oldest_age', above: '5m', for: '1m'
-   * });
+   * const late = { name: 'mail is late', queue: 'mail', metric: 'oldest_age', above: '5m', for: '1m' } as const;
+   * await tocsin.alerts.create(late);
    */
   async create(rule: AlertOptions): Promise<Alert> {
     return alertIn(await this.requests.once('POST', '/admin/alerts', jsonOf(rule, 'The rule')));

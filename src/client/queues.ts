@@ -182,8 +182,8 @@ export class Queues {
   }
 
   /**
-   * Removes jobs permanently. Needs `admin:purge`. A purge that takes longer continues in the background: {@link
-   * Bulk.wait}.
+   * Removes jobs permanently. Needs `admin:purge`. A purge that takes longer continues in the background:
+   * {@link Bulk.wait}.
    * @param states not `active`: cancel those first
    * @param options.olderThan of ended jobs since their end, of others since their enqueue
    * @param options.group only jobs of this group

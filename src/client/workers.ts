@@ -76,8 +76,8 @@ export class Workers {
   }
 
   /**
-   * Forgets a worker that is gone, and frees its jobs. @throws {ConflictError} when it is not stale; {@link
-   * NotFoundError}
+   * Forgets a worker that is gone, and frees its jobs.
+   * @throws {ConflictError} when it is not stale; {@link NotFoundError}
    */
   async remove(id: string): Promise<void> {
     await this.requests.remove(pathTo`/admin/workers/${id}`);

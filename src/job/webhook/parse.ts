@@ -138,7 +138,7 @@ export function parseWebhookChange(body: Body, readUrl: Reader<string>) {
 /** A new subscription. @throws {ApiError} as {@link parseWebhookChange} */
 export function parseWebhook(body: Body, readUrl: Reader<string>): WebhookMembers {
   for (const name of ['url', 'events']) {
-    if (own(body, name) === undefined || own(body, name) === null) throw invalidRequest(name, `${name} is required.`);
+    if ((own(body, name) ?? null) === null) throw invalidRequest(name, `${name} is required.`);
   }
   const { filter, metadata, format, ...rest } = parseWebhookChange(body, readUrl);
   return {

@@ -1,6 +1,6 @@
 /**
- * What is stored of a queue. Tables keep in memory what saves reads, none of it growing with the backlog; {@link
- * JobStore.load} rebuilds it.
+ * What is stored of a queue. Tables keep in memory what saves reads, none of it growing with the backlog;
+ * {@link JobStore.load} rebuilds it.
  */
 import type { Inbox } from '../../durable/inbox';
 import { Outbox } from '../../durable/outbox';

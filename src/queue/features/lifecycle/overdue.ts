@@ -1,7 +1,7 @@
 /**
  * Overdue jobs: attempts without a report in time, and expired waiting jobs. A transaction ends a bounded number and
- * the alarm continues; named jobs are ended first ({@link Overdue.about}), readers of the whole queue wait ({@link
- * Overdue.isBehind}).
+ * the alarm continues; named jobs are ended first ({@link Overdue.about}), readers of the whole queue wait
+ * ({@link Overdue.isBehind}).
  */
 import type { About, Feature, Host } from '../../feature';
 import { expireDue, expireIfDue } from '../../jobs/expire';
