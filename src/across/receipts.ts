@@ -1,27 +1,24 @@
 /** The answers to producers about the jobs that they have enqueued. */
 import { enlisted } from '../job/envelope/json-text';
 import type { ParsedJob } from '../job/envelope/parse';
-import { type Envelope, renderJob, renderReceipt, type Variables, writtenBody } from '../job/envelope/render';
+import {
+  type Envelope,
+  PolicyRoom,
+  renderJob,
+  renderReceipt,
+  type Variables,
+  writtenBody,
+} from '../job/envelope/render';
 import { writeJob } from '../job/envelope/write';
-import { charsToTell } from '../job/message';
 import type { JobBody } from '../job/record';
 import type { Trace } from '../job/trace';
 import type { UnknownMembers } from '../job/unknown-members';
 import type { EnqueuedJob } from '../rpc/receipts';
 
-/**
- * The envelope of an entry's job, which is that of another job when the entry was a duplicate.
- * @param repeated the trace of a repeated request: the job has that of the first one, so this one is left out
- */
-function renderEnqueued(
-  view: EnqueuedJob,
-  entry: ParsedJob | undefined,
-  variables: Variables,
-  repeated?: Trace,
-): Envelope {
-  const envelope = renderJob(view, variables, bodyAsWritten(view, entry));
+/** @param repeated the trace of a repeated request: the job has that of the first one, so this one is left out */
+function withoutTrace(envelope: Envelope, repeated: Trace): Envelope {
   const meta = envelope.meta as JobBody['meta'];
-  if (repeated === undefined || meta.traceparent !== repeated.traceparent) return envelope;
+  if (repeated.traceparent !== meta.traceparent) return envelope;
   const { traceparent: _, tracestate: __, ...rest } = meta;
   return { ...envelope, meta: rest };
 }
@@ -32,21 +29,15 @@ function bodyAsWritten({ record }: EnqueuedJob, entry: ParsedJob | undefined): J
 }
 
 /**
- * Approximate characters of envelopes in one answer, after which jobs are shown briefly, whatever was asked for: those
- * of the largest request, and what the server adds to a thousand jobs.
- */
-const MAX_WHOLE_CHARS = 18 * 1024 * 1024;
-
-/**
- * The form of the jobs in one answer. Whole jobs repeat the content of their entries and show a retry policy that many
- * may have in common. So one answer could have many times the size of its request.
+ * The form of the jobs in one answer. Its length follows from the request: whole jobs repeat their entries, jobs that
+ * existed already are bounded where they are read, and policies that jobs share by their {@link PolicyRoom}.
  */
 export class Telling {
-  private chars = 0;
+  private readonly room = new PolicyRoom();
 
   /**
    * @param isBrief only what the sender cannot know is wanted; a job that existed already is shown whole even then
-   * @param repeated see {@link renderEnqueued}
+   * @param repeated see {@link withoutTrace}
    */
   constructor(
     private readonly variables: Variables,
@@ -56,41 +47,20 @@ export class Telling {
 
   /** @param entry absent: the sender needs the whole job */
   envelope(view: EnqueuedJob, entry?: ParsedJob): Envelope {
-    const { variables } = this;
+    const { variables, room } = this;
     if (view.accumulated) {
       return { ...renderReceipt(view, variables, writtenBody(view.record)), accumulated: true };
     }
-    if (entry && !view.deduplicated && (this.isBrief || this.isFull)) return renderReceipt(view, variables, entry.body);
-    const envelope = renderEnqueued(view, entry, variables, this.isBrief ? undefined : this.repeated);
-    if (this.isFull) delete envelope.retry_effective;
-    this.chars += charsToTell(view.record) + charsOfPolicy(envelope.retry_effective);
-    return envelope;
+    if (entry && !view.deduplicated && this.isBrief) return renderReceipt(view, variables, entry.body);
+    const envelope = renderJob(view, variables, bodyAsWritten(view, entry), room);
+    return this.isBrief || !this.repeated ? envelope : withoutTrace(envelope, this.repeated);
   }
 
   /** The same as JSON. */
   text(view: EnqueuedJob, entry: ParsedJob | undefined): string {
-    const body = this.isFull ? undefined : bodyAsWritten(view, entry);
-    if (!body) return JSON.stringify(this.envelope(view, entry));
-    const text = writeJob(view, this.variables, body);
-    this.chars += text.length;
-    return text;
+    const body = bodyAsWritten(view, entry);
+    return body ? writeJob(view, this.variables, body, this.room) : JSON.stringify(this.envelope(view, entry));
   }
-
-  private get isFull(): boolean {
-    return this.chars > MAX_WHOLE_CHARS;
-  }
-}
-
-/** Of policies that jobs have in common. */
-const policyChars = new WeakMap<object, number>();
-
-function charsOfPolicy(policy: unknown): number {
-  if (typeof policy !== 'object' || policy === null) return 0;
-  const known = policyChars.get(policy);
-  if (known !== undefined) return known;
-  const chars = JSON.stringify(policy).length;
-  policyChars.set(policy, chars);
-  return chars;
 }
 
 /** The jobs of a batch, in the order of its entries, how many there are and how many of them are new. */

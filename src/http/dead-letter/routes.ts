@@ -11,7 +11,7 @@ import { MAX_GROUP_LENGTH } from '../../job/group';
 import { checkRetryLayer } from '../../job/retry/validate';
 import { formatInstant } from '../../job/time';
 import { type AppContext, json, noContent } from '../context';
-import { answerJob, envelopeOf } from '../jobs/render';
+import { answerJob, envelopesOf } from '../jobs/render';
 import { readOptionalBody } from '../request/body';
 import { holdPage } from '../request/held';
 import { mayCreate } from '../request/new-queues';
@@ -89,7 +89,7 @@ async function readPage(c: AppContext, style?: PagingStyle) {
   });
   await holdPage(c, paging);
   const page = await pageOf(c.env, filter, paging);
-  return { jobs: page.jobs.map((view) => envelopeOf(c, view)), ...listMembers(paging, page) };
+  return { jobs: envelopesOf(c, page.jobs), ...listMembers(paging, page) };
 }
 
 async function showStats(c: AppContext) {

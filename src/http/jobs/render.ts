@@ -2,16 +2,22 @@
 import { fullestOf, type Warned, warningTexts } from '../../across/receipts';
 import { usableConfig } from '../../config';
 import type { JobAnswer } from '../../contract/jobs';
-import { renderJob, withFlatCopy } from '../../job/envelope/render';
+import { PolicyRoom, renderJob, withFlatCopy } from '../../job/envelope/render';
 import type { JobView } from '../../job/record';
 import type { UnknownMembers } from '../../job/unknown-members';
 import type { JobEnvelope } from '../../job/wire';
 import type { EnqueuedJob } from '../../rpc/receipts';
 import { type Answer, type AppContext, json } from '../context';
 
-/** The envelope of a job. */
-export function envelopeOf(c: AppContext, view: JobView): JobEnvelope {
-  return renderJob(view, usableConfig(c.env).retryVariables) as unknown as JobEnvelope;
+/** The envelope of a job. @param room see `renderJob` */
+export function envelopeOf(c: AppContext, view: JobView, room?: PolicyRoom): JobEnvelope {
+  return renderJob(view, usableConfig(c.env).retryVariables, undefined, room) as unknown as JobEnvelope;
+}
+
+/** The envelopes of a page of jobs. */
+export function envelopesOf(c: AppContext, views: readonly JobView[]): JobEnvelope[] {
+  const room = new PolicyRoom();
+  return views.map((view) => envelopeOf(c, view, room));
 }
 
 /** Answers a job under `job`, and flat for clients that look there. @param own the answer's other members */

@@ -9,7 +9,7 @@ import { callJob } from '../request/path';
 import { serve } from '../route';
 import { enqueueBatch, enqueueOne } from './enqueue';
 import { patchJob } from './patch';
-import { answerJob, envelopeOf } from './render';
+import { answerJob, envelopesOf } from './render';
 
 /** Routes below `/ojs/v1`. */
 export const jobRoutes = serve(jobs, {
@@ -29,7 +29,7 @@ async function list(c: AppContext) {
   const selection = filterFromQuery(c, Date.now());
   await holdPage(c, paging);
   const page = await listJobs(c.env, selection, paging);
-  return json(c, { jobs: page.jobs.map((view) => envelopeOf(c, view)), ...listMembers(paging, page) });
+  return json(c, { jobs: envelopesOf(c, page.jobs), ...listMembers(paging, page) });
 }
 
 /** Cancels a job that has not ended. */

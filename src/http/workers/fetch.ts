@@ -21,6 +21,7 @@ import { defined, optional, type Reader, readInteger, readObject } from '../../j
 import { parseParts } from '../../job/envelope/json';
 import { enlisted } from '../../job/envelope/json-text';
 import { readMembers } from '../../job/envelope/members';
+import { PolicyRoom } from '../../job/envelope/render';
 import { writeJob } from '../../job/envelope/write';
 import { invalidRequest, type Outcome, unsupported, unwrap } from '../../job/errors';
 import { poolNamedBy, readPoolName } from '../../job/pools/pool';
@@ -130,7 +131,8 @@ function readClaim(body: JsonObject): ClaimRequest {
 /** The answer as JSON. @param others text of its members beside the jobs, after a comma */
 function written(c: AppContext, jobs: readonly JobView[], others = ''): string {
   const { retryVariables } = usableConfig(c.env);
-  const texts = jobs.map((view) => writeJob(view, retryVariables));
+  const room = new PolicyRoom();
+  const texts = jobs.map((view) => writeJob(view, retryVariables, undefined, room));
   return enlisted('{"jobs":[', texts, `]${others}}`);
 }
 

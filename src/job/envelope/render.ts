@@ -21,12 +21,13 @@ export type Variables = NonNullable<Parameters<typeof resolveRetry>[0]['variable
 
 /**
  * The envelope of a job. @param body the parsed `view.record.body`, when the caller has it already
+ * @param room of the answer, if it is about several jobs
  * @throws {ApiError} 500 when the retry variables contradict each other
  */
-export function renderJob(view: JobView, variables: Variables, body?: JobBody): Envelope {
+export function renderJob(view: JobView, variables: Variables, body?: JobBody, room?: PolicyRoom): Envelope {
   const { record, layers } = view;
   const written = body ?? writtenBody(record);
-  const { max_attempts, retry_effective } = policyOf(variables, layers, written);
+  const policy = policyOf(variables, layers, written);
   const envelope: Envelope = {
     specversion: '1.0',
     id: record.id,
@@ -37,10 +38,10 @@ export function renderJob(view: JobView, variables: Variables, body?: JobBody): 
     meta: written.meta,
     priority: record.priority,
     attempt: record.attempt,
-    max_attempts,
+    max_attempts: policy.max_attempts,
   };
   setDefined(envelope, 'retry', written.retry);
-  envelope.retry_effective = retry_effective;
+  if (room?.takes(policy) ?? true) envelope.retry_effective = policy.retry_effective;
   if (!saysOnlyWhatToRun(written)) addOptions(envelope, written);
   addCourse(envelope, record, written);
   // The second spread keeps a stored unknown member from shadowing a name that the envelope has gained since.
@@ -110,6 +111,28 @@ export interface ShownPolicy {
   retry_effective: Record<string, unknown>;
   /** Both as members in JSON, once somebody has asked for them. */
   text?: string;
+}
+
+export function textOfPolicy(shown: ShownPolicy): string {
+  const { max_attempts, retry_effective } = shown;
+  shown.text ??= JSON.stringify({ max_attempts, retry_effective }).slice(1, -1);
+  return shown.text;
+}
+
+/** Characters of effective retry policies in one answer. */
+const MAX_POLICY_CHARS = 1024 * 1024;
+
+/**
+ * Bounds the effective retry policies in one answer: a long one that a thousand jobs share would make the answer many
+ * times the size of its request. The jobs that come first show theirs.
+ */
+export class PolicyRoom {
+  private chars = 0;
+
+  takes(shown: ShownPolicy): boolean {
+    this.chars += textOfPolicy(shown).length;
+    return this.chars <= MAX_POLICY_CHARS;
+  }
 }
 
 /** Cache of effective policies of jobs that set none, by their lower layers, which jobs of one type share. */

@@ -7,34 +7,42 @@ import {
   addCourse,
   type Envelope,
   isUntouched,
+  type PolicyRoom,
   policyOf,
   renderJob,
-  type ShownPolicy,
   saysOnlyWhatToRun,
   startOf,
+  textOfPolicy,
   type Variables,
   writtenBody,
 } from './render';
 
 /**
  * As `JSON.stringify` of `renderJob`, reusing stored text. @param body the parsed body, where the caller has it
- * @param timeoutMs its execution limit, if known
+ * @param room see `renderJob`. @param timeoutMs its execution limit, if known
  * @throws {ApiError} 500 when the retry variables contradict each other
  */
-export function writeJob(view: JobView, variables: Variables, body?: JobBody, timeoutMs?: number): string {
+export function writeJob(
+  view: JobView,
+  variables: Variables,
+  body?: JobBody,
+  room?: PolicyRoom,
+  timeoutMs?: number,
+): string {
   const { record, layers } = view;
   const apart = body ? undefined : takenApart(record.body, record.type);
   const head = body ?? apart?.head ?? writtenBody(record);
   const payload = plainPayload(record, head);
   if (payload === undefined) {
     const whole = apart ? { ...apart.head, args: [] } : (head as JobBody);
-    const text = JSON.stringify({ ...renderJob(view, variables, whole), ...defined({ timeout_ms: timeoutMs }) });
+    const text = JSON.stringify({ ...renderJob(view, variables, whole, room), ...defined({ timeout_ms: timeoutMs }) });
     // Inside of a text the quotes have backslashes, and no other member with this name comes before.
     return apart ? text.replace('"args":[]', () => `"args":${apart.args}`) : text;
   }
   const { id, type, queue, state, priority, attempt } = record;
   const start = `{"specversion":"1.0","id":"${id}","type":${quoted(type)},"queue":${quoted(queue)},"state":"${state}"`;
-  const policy = textOfPolicy(policyOf(variables, layers, head));
+  const shown = policyOf(variables, layers, head);
+  const policy = (room?.takes(shown) ?? true) ? textOfPolicy(shown) : `"max_attempts":${shown.max_attempts}`;
   const course = textOfCourse(record, head);
   const limit = timeoutMs === undefined ? '' : `,"timeout_ms":${timeoutMs}`;
   return `${start},${payload},"priority":${priority},"attempt":${attempt},${policy},${course}${limit}}`;
@@ -66,12 +74,6 @@ function plainPayload(record: JobRecord, body: Head): string | undefined {
   const end = body.scheduled_at === undefined ? '}' : `,"scheduled_at":${body.scheduled_at}}`;
   const isPlain = text.startsWith(TYPE) && text.startsWith(type, TYPE.length) && text.startsWith(ARGS, start);
   return isPlain && text.endsWith(end) ? text.slice(start + 1, -end.length) : undefined;
-}
-
-function textOfPolicy(shown: ShownPolicy): string {
-  const { max_attempts, retry_effective } = shown;
-  shown.text ??= JSON.stringify({ max_attempts, retry_effective }).slice(1, -1);
-  return shown.text;
 }
 
 function textOfCourse(record: JobRecord, written: Head): string {

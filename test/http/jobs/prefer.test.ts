@@ -81,35 +81,44 @@ describe('an answer about jobs that have a long retry policy in common', () => {
     table: Array.from({ length: 1000 }, (_, n) => 86_400_001 + 61_001 * n),
     non_retryable_errors: Array.from({ length: 100 }, (_, n) => `${'e'.repeat(250)}${n}`),
   };
+  const unique = { keys: ['queue', 'type', 'args'], on_conflict: 'ignore' };
+  const once = Array.from({ length: 1000 }, (_, n) => ({ type: 'a.b', args: [n], options: { queue: 'q', unique } }));
   const MIB = 1024 * 1024;
-  const jobs = Array.from({ length: 1000 }, (_, n) => ({ type: 'a.b', args: [n], options: { queue: 'q' } }));
-  const brief = { id: expect.any(String), state: 'available', max_attempts: 3, created_at: expect.any(String) };
 
-  it('tells as many whole as it has room for, and of the others what their producer cannot know', async () => {
+  /** At most 1 MiB of policies, in the jobs that come first, and each job with what is its own. */
+  function expectFew(body: Body, list: readonly (Json | undefined)[], length: number): void {
+    expect(list).toHaveLength(length);
+    expect(
+      JSON.stringify(body).length - JSON.stringify(list.map((job) => ({ ...job, retry_effective: 1 }))).length,
+    ).toBeLessThan(MIB * 1.1);
+    expect(list[0]).toMatchObject({ args: [0], retry_effective: { backoff_strategy: 'table' } });
+    expect(list.at(-1)).toMatchObject({ id: expect.any(String), args: [length - 1], max_attempts: 3 });
+    expect(list.at(-1)).not.toHaveProperty('retry_effective');
+  }
+
+  it.each([
+    ['/jobs/batch', ({ jobs }: Body) => jobs as Json[]],
+    ['/jobs/bulk', ({ items }: Body) => (items as Json[]).map(({ job }) => job as Json)],
+  ])('shows at most 1 MiB of policies: POST %s, also for jobs that existed', async (path, listOf) => {
     await server.configure('q', { default_retry: POLICY });
-    for (const [path, listOf] of [
-      ['/jobs/batch', ({ jobs: told }: Body) => told as Json[]],
-      ['/jobs/bulk', ({ items }: Body) => (items as Json[]).map(({ job }) => job as Json)],
-    ] as const) {
-      const { status, body } = await server.call('POST', V1 + path, { jobs });
-      expect([path, status]).toEqual([path, 201]);
-      expect(JSON.stringify(body).length).toBeLessThan(19 * MIB);
-      const told = listOf(body);
-      expect(told[0]).toMatchObject({ args: [0], retry_effective: { backoff_strategy: 'table' } });
-      expect(told.at(-1)).toEqual(brief);
-      expect(await server.job(told.at(-1)?.id as string)).toMatchObject({ args: [999], retry_effective: {} });
+    for (const headers of [{}, {}, MINIMAL]) {
+      const { body } = await server.call('POST', V1 + path, { jobs: once }, headers);
+      expectFew(body, listOf(body), 1000);
     }
+    const { id } = (await server.jobs('q')).at(-1) as Json;
+    expect(await server.job(id as string)).toMatchObject({ retry_effective: { backoff_strategy: 'table' } });
   });
 
-  it('tells jobs that existed already without the policy, where there is no room', async () => {
+  it('shows at most 1 MiB of policies in a page of a list and in a fetch', async () => {
     await server.configure('q', { default_retry: POLICY });
-    const unique = { keys: ['queue', 'type', 'args'], on_conflict: 'ignore' };
-    const once = jobs.slice(0, 500).map((job) => ({ ...job, options: { queue: 'q', unique } }));
-    await server.ok(201, 'POST', `${V1}/jobs/batch`, { jobs: once });
-    const { body } = await server.call('POST', `${V1}/jobs/batch`, { jobs: once }, { Prefer: 'return=minimal' });
-    expect(JSON.stringify(body).length).toBeLessThan(19 * MIB);
-    expect(body.jobs?.[0]).toMatchObject({ deduplicated: true, args: [0], retry_effective: {} });
-    expect(body.jobs?.at(-1)).toMatchObject({ deduplicated: true, args: [499] });
-    expect(body.jobs?.at(-1)).not.toHaveProperty('retry_effective');
+    await server.ok(201, 'POST', `${V1}/jobs/batch`, { jobs: once.slice(0, 100).reverse() });
+    const page = await server.ok(200, 'GET', `${V1}/jobs?limit=100`);
+    expectFew(page, page.jobs as Json[], 100);
+    const claim = { queues: ['q'], worker_id: 'w', count: 100 };
+    const fetched = await server.ok(200, 'POST', `${V1}/workers/fetch`, claim);
+    const jobs = [...(fetched.jobs as Json[])];
+    expect(jobs.filter((job) => 'retry_effective' in job).length).toBeLessThan(40);
+    expect(JSON.stringify(fetched).length).toBeLessThan(MIB * 1.2);
+    expect(jobs).toHaveLength(100);
   });
 });

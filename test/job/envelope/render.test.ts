@@ -156,9 +156,10 @@ describe('an envelope', () => {
 
 describe('an envelope that is written', () => {
   const text = (record: JobRecord, timeoutMs?: number) =>
-    writeJob({ record, layers: {} }, {}, JSON.parse(record.body) as JobBody, timeoutMs);
+    writeJob({ record, layers: {} }, {}, JSON.parse(record.body) as JobBody, undefined, timeoutMs);
   /** Of a job whose body nobody has parsed. */
-  const spliced = (record: JobRecord, timeoutMs?: number) => writeJob({ record, layers: {} }, {}, undefined, timeoutMs);
+  const spliced = (record: JobRecord, timeoutMs?: number) =>
+    writeJob({ record, layers: {} }, {}, undefined, undefined, timeoutMs);
 
   it('is the one that is rendered, whatever the job says and however it has fared', () => {
     // What the places of args and meta in the text could be mistaken for.

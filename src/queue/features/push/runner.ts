@@ -8,6 +8,7 @@ import { Call, type CallResult, type Delivery } from '../../../dispatch/deliver'
 import { refusalOf } from '../../../dispatch/run-messages';
 import { type AttemptOutcome, failed } from '../../../job/attempt/outcome';
 import type { Parent } from '../../../job/envelope/children';
+import { PolicyRoom } from '../../../job/envelope/render';
 import { writeJob } from '../../../job/envelope/write';
 import { deliveryId } from '../../../job/ids';
 import type { Host } from '../../feature';
@@ -52,7 +53,8 @@ export class CallRunner {
       const types = new Set(batch.map(({ row }) => row.type));
       // Jobs that share a call have the same limit.
       const isOpen = target.staysOpen(types, pushedTimeoutMs((batch[0] as Claimed).active) ?? 0);
-      const passengers = batch.map((claimed) => this.passenger(claimed, isOpen, startedAt));
+      const room = new PolicyRoom();
+      const passengers = batch.map((claimed) => this.passenger(claimed, isOpen, startedAt, room));
       call = this.callFor(target, passengers, isOpen);
       this.running.add(call);
       const result = await call.run();
@@ -69,13 +71,13 @@ export class CallRunner {
     }
   }
 
-  private passenger(claimed: Claimed, isOpen: boolean, now: number): Passenger {
+  private passenger(claimed: Claimed, isOpen: boolean, now: number, room: PolicyRoom): Passenger {
     const { q } = this.host;
     const { row, body, active } = claimed;
     const timeoutMs = pushedTimeoutMs(active) ?? 0;
     const view = viewForRunner(q, row, now);
     // The handler library ends a run by the limit it reads here: it must be the one that this side waits for.
-    const text = writeJob(view, q.config.variables.retryVariables, body, timeoutMs);
+    const text = writeJob(view, q.config.variables.retryVariables, body, room, timeoutMs);
     const { id, attempt } = view.record;
     const delivery = deliveryId(id, active.claim);
     const job: Delivery['job'] = { id, attempt, meta: body.meta ?? {} };

@@ -3,6 +3,7 @@ import type { QueueMessage } from '../../../../contract/worker-socket';
 import { Unread } from '../../../../durable/unread';
 import { renderRefusal } from '../../../../job/attempt/render-reported';
 import { callsFor } from '../../../../job/chunk';
+import { PolicyRoom } from '../../../../job/envelope/render';
 import { writeJob } from '../../../../job/envelope/write';
 import type { ErrorData } from '../../../../job/errors';
 import type { RunnerView } from '../../../../job/record';
@@ -102,7 +103,9 @@ export class WorkerSocket {
 
   /** Sends jobs that are leased to it. @returns those that could not be sent */
   sendJobs(q: Configured, views: readonly RunnerView[]): RunnerView[] {
-    const written = views.map((view) => ({ view, text: writeJob(view, q.config.variables.retryVariables, view.body) }));
+    const { retryVariables } = q.config.variables;
+    const room = new PolicyRoom();
+    const written = views.map((view) => ({ view, text: writeJob(view, retryVariables, view.body, room) }));
     this.ready = Math.max(0, this.ready - callsFor(views));
     let sent = 0;
     for (const group of grouped(written, ({ text }) => text.length, MAX_JOBS_CHARS)) {
