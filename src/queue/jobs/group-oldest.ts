@@ -1,14 +1,24 @@
 /** Finds the jobs of groups that have waited longest. Reads a bounded part of the backlog, and continues there. */
 import { RANK_BIT } from '../../job/ids';
+import { GROUP_OF_BODY } from '../read/filter';
 import { STANDS_IN_LINE } from '../store/columns';
 import { type JobRow, STATE } from '../store/job-row';
 import type { Stored } from '../store/parts';
 import { groupOfRow } from '../store/row-texts';
 import { availableSince } from '../store/rows';
 
-/** Jobs looked at for one request: in the blocks of the line, and elsewhere, of each kind. */
+/** Jobs looked at for one request: heads in the blocks of the line; in other blocks; and with rows of their own. */
 const MAX_HEADS = 100_000;
 const MAX_OTHERS = 25_000;
+
+/** Characters of the bodies of those that are not heads, each of the two kinds. */
+const MAX_CHARS = 32 * 1024 * 1024;
+
+/** How much one request may look at, in all places that draw on it. */
+interface Budget {
+  jobs: number;
+  chars: number;
+}
 
 /** A job as it was found. `at`: when it became, or becomes, available, epoch ms. */
 interface Candidate {
@@ -16,8 +26,8 @@ interface Candidate {
   at: number;
 }
 
-type OwnRow = Pick<JobRow, 'key' | 'body' | 'enqueued_at' | 'due_at'>;
-type Place = OwnRow & Pick<JobRow, 'group'>;
+type Place = Pick<JobRow, 'key' | 'enqueued_at' | 'due_at'> & { group: string | undefined; chars: number };
+type OwnRow = Omit<Place, 'group'> & { grp: string | null };
 
 const AT_LAST = Number.MAX_SAFE_INTEGER / 2;
 
@@ -34,16 +44,16 @@ class Search {
   /**
    * Looks at ordered jobs of one kind until it has enough of each group. @returns the last key, unless all were seen
    */
-  look(jobs: Iterable<Place>, most: number, isPending = false): number | undefined {
+  look(jobs: Iterable<Place>, budget: Budget, isPending = false): number | undefined {
     const left = new Map(this.wanted);
-    let looked = 0;
     for (const job of jobs) {
       if (left.size === 0) return job.key;
-      if (looked++ >= most) {
+      if (budget.jobs-- <= 0 || budget.chars <= 0) {
         this.isAll = false;
         return job.key;
       }
-      const group = groupOfRow(job);
+      budget.chars -= job.chars;
+      const { group } = job;
       const needed = group === undefined ? undefined : left.get(group);
       if (group === undefined || needed === undefined || this.isOut(job.key)) continue;
       const candidates = this.found.get(group) ?? [];
@@ -74,17 +84,19 @@ export function longestWaitingOf(q: Stored, wanted: ReadonlyMap<string, number>,
   const search = new Search(wanted, (key) => leases.active.has(key) || except.has(key) || locks.has(key));
   // No job comes back into a block of the line, so what was read once need not be read again.
   const known = Math.min(...Array.from(wanted.keys(), (group) => cursors.readForGroup(group)));
-  const end = search.look(blocks.line.after(Math.max(leases.head, known), false), MAX_HEADS) ?? q.store.nextSequence;
+  const heads = placesOf(blocks.line.after(Math.max(leases.head, known), false));
+  const end = search.look(heads, { jobs: MAX_HEADS, chars: MAX_CHARS }) ?? q.store.nextSequence;
   const line = new Map(Array.from(search.found, ([group, found]) => [group, found.map(({ key }) => key)]));
-  const rows = (where: string, ...bindings: number[]) => search.look(ownRows(q, where, ...bindings), MAX_OTHERS);
-  search.look(blocks.singles.after(0), MAX_OTHERS);
+  const [ofBlocks, ofRows] = [0, 1].map(() => ({ jobs: MAX_OTHERS, chars: MAX_CHARS })) as [Budget, Budget];
+  const rows = (where: string, ...bindings: number[]) => search.look(ownRows(q, where, ...bindings), ofRows);
+  search.look(placesOf(blocks.singles.after(0)), ofBlocks);
   rows(`key > ? AND key < ${RANK_BIT} AND ${STANDS_IN_LINE} ORDER BY key`, leases.head);
   for (const priority of priorities) {
     rows('priority = ? AND due_at IS NOT NULL ORDER BY due_at, attempt, key', priority);
-    search.look(blocks.due.inTurn(priority, undefined, undefined, false), MAX_OTHERS);
-    search.look(blocks.retries.inTurn(priority), MAX_OTHERS);
+    search.look(placesOf(blocks.due.inTurn(priority, undefined, undefined, false)), ofBlocks);
+    search.look(placesOf(blocks.retries.inTurn(priority)), ofBlocks);
   }
-  search.look(ownRows(q, `state = ${STATE.pending} ORDER BY key`), MAX_OTHERS, true);
+  search.look(ownRows(q, `state = ${STATE.pending} ORDER BY key`), ofRows, true);
   const keys = new Map(Array.from(wanted, ([group, count]) => [group, firstOf(search.found.get(group), count)]));
   const taken = () => {
     for (const [group, chosen] of keys) {
@@ -97,11 +109,20 @@ export function longestWaitingOf(q: Stored, wanted: ReadonlyMap<string, number>,
   return { keys, isAll: search.isAll, taken };
 }
 
-function ownRows({ store: { sql } }: Stored, where: string, ...bindings: number[]): Iterable<OwnRow> {
-  return sql.exec<OwnRow & Record<string, SqlStorageValue>>(
-    `SELECT key, body, enqueued_at, due_at FROM jobs WHERE ${where}`,
+function* placesOf(rows: Iterable<JobRow>): Generator<Place> {
+  for (const row of rows) {
+    const { key, enqueued_at, due_at, body } = row;
+    yield { key, enqueued_at, due_at, group: groupOfRow(row), chars: body.length };
+  }
+}
+
+function* ownRows({ store: { sql } }: Stored, where: string, ...bindings: number[]): Generator<Place> {
+  const columns = `key, enqueued_at, due_at, length(body) AS chars, ${GROUP_OF_BODY} AS grp`;
+  const rows = sql.exec<OwnRow & Record<string, SqlStorageValue>>(
+    `SELECT ${columns} FROM jobs WHERE ${where}`,
     ...bindings,
   );
+  for (const { grp, ...row } of rows) yield { ...row, group: grp ?? undefined };
 }
 
 function firstOf(found: readonly Candidate[] = [], count: number): number[] {

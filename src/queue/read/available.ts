@@ -4,7 +4,7 @@ import { type JobRow, STATE } from '../store/job-row';
 import type { Stored } from '../store/parts';
 import { groupOfRow, isBegun } from '../store/row-texts';
 import { availableSince } from '../store/rows';
-import { groupIn } from './filter';
+import { GROUP_OF_BODY } from './filter';
 
 /** Jobs looked at in retry blocks and in rows, whose bodies name their groups; and characters of these. */
 const MAX_BODIES = 10_000;
@@ -64,7 +64,7 @@ function visitRows(q: Stored, now: number, visit: (job: AvailableJob) => void): 
   const { sql, leases, priorities } = q.store;
   const columns = `key, state, enqueued_at, due_at, attempt, limit_key, length(body) AS chars,
     CASE WHEN limit_key IS NOT NULL THEN history END AS history,
-    CASE WHEN json_valid(body) THEN ${groupIn('body', '$')} END AS grp`;
+    ${GROUP_OF_BODY} AS grp`;
   const sources: [from: string, ...bindings: number[]][] = [
     ...[...priorities].map((priority): [string, number, number] => [
       'jobs WHERE priority = ? AND due_at <= ?',
