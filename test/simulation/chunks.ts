@@ -1,6 +1,5 @@
 /** Workers that take jobs by the chunk: which jobs share a call, and when it starts. */
 import fc from 'fast-check';
-import { claim as claimJobs } from '../../src/queue/jobs/claim';
 import { holds, same } from './agree';
 import type { Area } from './area';
 import { EVES } from './calendar';
@@ -9,7 +8,7 @@ import { isBegun, type Model, type ModelJob } from './model';
 import { type GroupTerms, groupOf, groupsOf } from './model-groups';
 import { isSuspect } from './model-pushes';
 import { startsLeft } from './model-queue';
-import { delivered, ofGroups, requestOf, takable } from './reports';
+import { delivered, jobsFor, ofGroups, requestOf, takable } from './reports';
 import type { Scene } from './scene';
 import type { History, Step } from './steps';
 
@@ -30,7 +29,7 @@ function play(scene: Scene, asked: ChunkStep): void {
   const step = isStrict ? { ...asked, size: 1 } : asked;
   const batch = { type: '*', size: step.size, wait_ms: step.wait, ...(step.byGroup && { by: 'group' as const }) };
   const request = { ...requestOf({ ...step, visibility: 0 }), chunks: { chunked: [batch], singles: [] } };
-  const views = scene.weighed(scene.write((at) => claimJobs(scene.q, request, at).jobs));
+  const views = jobsFor(scene, request);
   scene.tidy();
   const available = takable(scene, undefined);
   const chunks = new Map<string, ModelJob[]>();
@@ -76,7 +75,7 @@ const isDue = ({ availableAt }: ModelJob, { wait }: ChunkStep, now: number) => a
 
 /** Do these jobs go together, and may they start? */
 function fits(scene: Scene, step: ChunkStep, members: readonly ModelJob[], available: readonly ModelJob[]): void {
-  const { now, isLarge } = scene;
+  const { now, isLarge, isNarrow } = scene;
   const [first] = members as [ModelJob];
   const lanes = new Set(members.map((job) => laneOf(job, step.byGroup, false)));
   holds(lanes.size === 1, () => `a chunk has jobs of ${[...lanes].join(', ')}`);
@@ -90,7 +89,7 @@ function fits(scene: Scene, step: ChunkStep, members: readonly ModelJob[], avail
   const lane = laneOf(first, step.byGroup, false);
   const all = available.filter((job) => !isAlone(job) && laneOf(job, step.byGroup, false) === lane);
   const isReady = all.length >= step.size || all.some((job) => isDue(job, step, now));
-  holds(isReady || isLarge, () => `a chunk of ${members.length} starts too early: ${first.id}`);
+  holds(isReady || isLarge || isNarrow, () => `a chunk of ${members.length} starts too early: ${first.id}`);
 }
 
 function withinLimits(model: Model, taken: readonly ModelJob[], now: number): void {
@@ -108,7 +107,9 @@ const isFairAlone = ({ order, weights: _, maxWaiting: __, ...bounds }: GroupTerm
 
 /** With room for more chunks, none was left that could start. */
 function nothingIsReady(scene: Scene, step: ChunkStep, before: readonly ModelJob[], taken: readonly ModelJob[]): void {
-  const { model, now, isLarge } = scene;
+  const { model, now, isLarge, isNarrow } = scene;
+  // The next claim continues; one that gave nothing would have nothing to continue.
+  if (isNarrow && taken.length > 0) return;
   // What a worker may take in one answer, and what a group may run at once, ends a claim, too.
   const { terms } = groupsOf(model);
   if (isLarge || (terms && !isFairAlone(terms))) return;

@@ -207,10 +207,8 @@ export const area: Area<GroupStep> = {
     regroup: (scene, { terms }) => regroup(scene, terms),
     'group-pause': (scene, step) => pause(scene, step.group, step.isPaused),
   },
-  begin(scene, { groups, mostHolders }) {
+  begin(scene, { groups }) {
     if (groups) regroup(scene, groups);
-    if (mostHolders !== undefined) groupsOf(scene.model).mostHolders = mostHolders;
-    boundHolders(scene);
   },
   clear(scene) {
     for (const name of groupsOf(scene.model).paused ?? []) pause(scene, name, false);
@@ -218,7 +216,6 @@ export const area: Area<GroupStep> = {
   // What was saved for noisy groups is in memory only.
   evicted: (scene) => {
     groupsOf(scene.model).turns = undefined;
-    boundHolders(scene);
   },
   histories: (length) => [
     { weight: 30, arbitrary: historiesOf(length, fc.constant(strict), inStrictOrder) },
@@ -231,7 +228,7 @@ export const area: Area<GroupStep> = {
       weight: 15,
       arbitrary: fc
         .tuple(historiesOf(length, fc.constant(strict), inStrictOrder, again), fc.constantFrom(0, 1, 2))
-        .map(([history, mostHolders]) => ({ ...history, mostHolders })),
+        .map(([history, holders]) => ({ ...history, sizes: { ...history.sizes, holders } })),
     },
     { weight: 8, arbitrary: historiesOf(length, fair, asIs, pauses) },
     { weight: 8, arbitrary: crowds(length) },
@@ -250,14 +247,6 @@ export const area: Area<GroupStep> = {
     },
   ],
 };
-
-/** So many are known in memory: the first look at more of them is at the rows. */
-function boundHolders({ model, q }: Scene): void {
-  const { mostHolders } = groupsOf(model);
-  if (mostHolders === undefined) return;
-  q.store.gates.mostHolders = mostHolders;
-  q.store.gates.load();
-}
 
 /** What was begun in an earlier strict order holds its group up in the next one: that is not played. */
 function onceStrict(history: History): History {

@@ -1,5 +1,6 @@
 /** Random histories: jobs alone, with some entries, with many; large ones; those of other areas. */
 import fc from 'fast-check';
+import type { Sizes } from '../../src/queue/store/sizes';
 import { aftermaths } from './aftermath';
 import { EXTRAS } from './areas';
 import { EVES } from './calendar';
@@ -41,6 +42,16 @@ export function historiesOf(
   return { weight, arbitrary: arbitrary as unknown as fc.Arbitrary<History> };
 }
 
+/** Bounds of memory and of reads that a history fills, each far below a tenth of the product's. */
+const narrow: fc.Arbitrary<Partial<Sizes>> = fc.record({
+  ...{ memory: fc.constantFrom(0, 60, 200), memoryEach: fc.constantFrom(20, 40, 100) },
+  ...{ entries: fc.constantFrom(4, 20), quiet: fc.constantFrom(2, 10) },
+  ...{ ahead: fc.constantFrom(4, 10), aheadBlocks: fc.constantFrom(1, 3), aheadRows: fc.constantFrom(1, 3) },
+  ...{ holders: fc.constantFrom(0, 1, 3) },
+  ...{ chunkJobs: fc.constantFrom(4, 10), chunkLanes: fc.constantFrom(1, 3) },
+  ...{ startRows: fc.constantFrom(2, 5), startChars: fc.constantFrom(100, 2_000) },
+});
+
 /** Histories of this many steps. A step shrinks to null, which does nothing, so that what is left shows what matters. */
 export function histories(length: number): fc.Arbitrary<History> {
   const start = fc.constantFrom(...EVES);
@@ -54,7 +65,7 @@ export function histories(length: number): fc.Arbitrary<History> {
     });
   const isLarge = { large: fc.constant(true), drains: fc.constant(true), keepsNoDead: drains };
   const mixed = fc.oneof({ weight: 2, arbitrary: largeStep }, stepOf(5));
-  return fc.oneof(
+  const wide: fc.Arbitrary<History> = fc.oneof(
     { weight: 100, arbitrary: ofKind(0) },
     { weight: 100, arbitrary: ofKind(10) },
     { weight: 100, arbitrary: ofKind(45) },
@@ -63,4 +74,6 @@ export function histories(length: number): fc.Arbitrary<History> {
     { weight: 8, arbitrary: fc.record({ start, steps: stepsOf(weeks(stepOf(0)), Math.ceil(length / 3)), drains }) },
     ...EXTRAS.flatMap((area) => area.histories?.(length) ?? []),
   );
+  const sizes = fc.option(narrow, { nil: undefined });
+  return fc.tuple(wide, sizes).map(([history, bounds]) => ({ ...history, sizes: { ...bounds, ...history.sizes } }));
 }

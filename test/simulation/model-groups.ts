@@ -37,8 +37,6 @@ interface GroupBook {
   /** Groups that an operator has paused. */
   paused?: string[];
   turns?: Turns | undefined;
-  /** Jobs in memory at most that hold their groups up. */
-  mostHolders?: number;
 }
 
 export function groupsOf(model: Model): GroupBook {

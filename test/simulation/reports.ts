@@ -8,6 +8,7 @@ import { heartbeat as sendHeartbeat } from '../../src/queue/jobs/heartbeat';
 import { reportProgress } from '../../src/queue/jobs/progress';
 import { settleReport } from '../../src/queue/jobs/report';
 import { signal as sendSignal } from '../../src/queue/jobs/snooze';
+import type { ClaimRequest } from '../../src/rpc/workers';
 import { holds, same } from './agree';
 import type { Area } from './area';
 import { isBegun, isOpen, type JobKind, type LimitKey, type Model, type ModelJob } from './model';
@@ -61,8 +62,20 @@ export const requestOf = ({ count, worker, visibility, kinds }: Claim) => ({
   ...(visibility > 0 && { visibility_timeout_ms: visibility }),
 });
 
+/** Transactions in which a claim that may read little finds a job. */
+const MOST_CLAIMS = 1_000;
+
+/** What a worker gets: the queue continues, in transactions of their own, while it has not read all. */
+export function jobsFor(scene: Scene, request: ClaimRequest): JobView[] {
+  for (let claims = 0; claims < MOST_CLAIMS; claims++) {
+    const { jobs, isUnfinished } = scene.write((at) => claimJobs(scene.q, request, at));
+    if (jobs.length > 0 || !isUnfinished) return scene.weighed(jobs);
+  }
+  throw new Error(`${MOST_CLAIMS} claims have found no job, and are not finished`);
+}
+
 export function claim(scene: Scene, step: Claim): void {
-  const views = scene.weighed(scene.write((at) => claimJobs(scene.q, requestOf(step), at).jobs));
+  const views = jobsFor(scene, requestOf(step));
   scene.tidy();
   given(scene, step, views);
 }
@@ -145,8 +158,8 @@ export function takes(scene: Scene, step: Claim, ids: readonly string[]): ModelJ
   const room = roomOf(model, now);
   // A window in which some may start, and then more, is looked at by the first claim and used up by the next one.
   const least = { ...room, rated: { ...room.rated, starts: Math.min(room.rated.starts, 1) } };
-  // Large ones may be left for the next answer, but for one.
-  const wanted = scene.isLarge ? Math.min(1, step.count) : step.count;
+  // Large ones, and those that were not read, may be left for the next answer, but for one.
+  const wanted = scene.isLarge || scene.isNarrow ? Math.min(1, step.count) : step.count;
   const mayCome = mayComeTogether(scene, available);
   const from = Math.min(wanted, left, startable(mayCome.atLeast, least));
   const to = Math.min(step.count, left, startable(available, room), mayCome.most);

@@ -31,6 +31,8 @@ export class Scene {
 
   /** Its answers are weighed. */
   readonly isLarge: boolean;
+  /** So little is read at once that claims give less than there is, and chunks start early; but something, always. */
+  readonly isNarrow: boolean;
 
   constructor(
     storage: DurableObjectStorage,
@@ -38,9 +40,9 @@ export class Scene {
     private readonly areas: readonly Pick<Extras<Step>, 'hooks' | 'evicted' | 'observe'>[],
   ) {
     this.isLarge = history.large ?? false;
-    this.world = new World(storage, history.start, (world) =>
-      mergeHooks(areas.map(({ hooks }) => hooks?.(world, history) ?? {})),
-    );
+    this.isNarrow = history.sizes?.chunkJobs !== undefined;
+    const hooksOf = (world: World) => mergeHooks(areas.map(({ hooks }) => hooks?.(world, history) ?? {}));
+    this.world = new World(storage, history.start, hooksOf, history.sizes);
   }
 
   get now(): number {

@@ -1,4 +1,5 @@
 /** The steps a history is made of, as plain data, so that a failing history can be shrunk and printed. */
+import type { Sizes } from '../../src/queue/store/sizes';
 import type { Aftermath } from './aftermath';
 import type { BatchStep } from './batches';
 import type { ChunkStep } from './chunks';
@@ -53,8 +54,8 @@ export interface History {
   keepsNoDead?: boolean;
   /** Workers wait, and operations share transactions. */
   pulls?: boolean;
-  /** Jobs in memory at most that hold their groups up. */
-  mostHolders?: number;
+  /** Bounds of its memory and its reads; absent: those of the product. */
+  sizes?: Partial<Sizes> | undefined;
   /** Attempts that its object runs at once, at most. */
   mostAtOnce?: number | undefined;
   /** In the end everything is done that there is to do. */

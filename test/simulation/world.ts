@@ -10,6 +10,7 @@ import type { ErrorData, Outcome } from '../../src/job/errors';
 import type { NewJob } from '../../src/job/record';
 import { type EngineHost, QueueEngine } from '../../src/queue/engine';
 import type { Others } from '../../src/queue/feature';
+import type { Sizes } from '../../src/queue/store/sizes';
 import type { EnqueuedJob } from '../../src/rpc/receipts';
 
 /** The error of a statement that was made to fail. */
@@ -117,11 +118,13 @@ export class World {
   /**
    * @param now epoch ms
    * @param hooksOf what the areas put in the place of what is simulated by default, for an object that is constructed
+   * @param bounds of its memory and its reads; absent: those of the product
    */
   constructor(
     private readonly real: DurableObjectStorage,
     public now: number,
     private readonly hooksOf: (world: World) => Partial<WorldHooks> = () => ({}),
+    private readonly bounds: Partial<Sizes> = {},
   ) {
     this.create();
   }
@@ -192,6 +195,7 @@ export class World {
         ...hooks.others,
       },
     });
+    this.bound(this.engine);
     // What counts reads the clock by itself, which would take all of a history for very old.
     Object.assign(this.engine.q.observed.meters, { now: () => this.now });
     this.engine.armNext();
@@ -238,6 +242,13 @@ export class World {
       others: { ...NOBODY, noteChange: NOBODY.noteAlert, enqueueAcross: NOBODY.enqueue, ...this.hooks.others },
     });
     return { engine, planned: () => planned };
+  }
+
+  /** The object has the bounds of the history; one beside it that reads all at once needs none. */
+  private bound({ q }: QueueEngine): void {
+    Object.assign(q.store.sizes, this.bounds);
+    // It has read which jobs hold their groups up.
+    if (this.bounds.holders !== undefined) q.store.gates.load();
   }
 
   /** The longest value that is stored, bytes: it may have grown where it lies, which no binding shows. */

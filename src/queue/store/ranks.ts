@@ -24,7 +24,7 @@ import { type Stream, selectInTurns } from './groups/select';
 import { type JobRow, STATE } from './job-row';
 import { Rank, type RankPage, type RankPlace } from './rank';
 import { JobSelection, LINE, MAX_TAKEN_CHARS, type RankName, type Scan, type Verdict } from './scan';
-import type { Sizes } from './sizes';
+import { SIZES, type Sizes } from './sizes';
 
 /** What is read of the ranks. */
 interface Reading {
@@ -251,7 +251,8 @@ export function selectReady(
   look: (row: JobRow) => Verdict,
   starting = new Map<string, number>(),
 ): JobRow[] {
-  const selection = new JobSelection(limit, look, starting);
+  const sizes = ranks.cursors?.sizes ?? SIZES;
+  const selection = new JobSelection(limit, look, starting, sizes);
   const { sql, blocks, gates, leases } = ranks;
   // A job that was read ahead may run meanwhile, by another cursor: if it comes back, it is read again.
   const isRunning = (key: number) => leases?.active.has(key) === true;
@@ -273,7 +274,7 @@ export function selectReady(
             find,
             isRunning,
             held: ranks.cursors?.held ?? 0,
-            sizes: ranks.cursors?.sizes,
+            sizes,
             passedOver,
             scan,
           },
@@ -285,7 +286,8 @@ export function selectReady(
       : selectInOrder(ready, selection);
     scan.emptied &&= !selection.isFull && !hasHeld;
     isStale = scan.rereads(priority);
-    if (selection.isFull || isStale) break;
+    // What was not read yet of this priority comes first.
+    if (selection.isFull || selection.isCutShort || isStale) break;
   }
   scan.isCutShort = selection.isCutShort;
   // If only held rows were read, the next selection would read the same again.

@@ -4,6 +4,7 @@ import { compare, compareInLine, type Position, positionInLine, positionOf, STAR
 import { Turns } from './groups/turns';
 import type { JobRow } from './job-row';
 import { KeyLanes, laneName, laneOf } from './limits/lanes';
+import type { Sizes } from './sizes';
 
 /** Whose job it is that enters the due index. */
 export interface Owned {
@@ -242,10 +243,6 @@ export type Verdict =
 /** Characters of job bodies taken at most by one selection, unless one job alone is larger: a message holds 32 MiB. */
 export const MAX_TAKEN_CHARS = 8 * 1024 * 1024;
 
-/** Bounds of one selection, in rows and characters of bodies; one that reaches them is {@link Scan.unfinished}. */
-const MAX_READ = 4096;
-const MAX_READ_CHARS = 32 * 1024 * 1024;
-
 /** One selection of jobs: what it has taken and read so far. */
 export class JobSelection {
   readonly taken: JobRow[] = [];
@@ -266,6 +263,7 @@ export class JobSelection {
     private readonly limit: number,
     private readonly judge: (row: JobRow) => Verdict,
     readonly starting: Map<string, number>,
+    private readonly sizes: Pick<Sizes, 'read' | 'readChars'>,
   ) {}
 
   get left(): number {
@@ -279,7 +277,7 @@ export class JobSelection {
 
   /** {@link isSated}, or as much was read as one selection may. */
   get isFull(): boolean {
-    return this.isSated || this.read >= MAX_READ || this.readChars >= MAX_READ_CHARS;
+    return this.isSated || this.read >= this.sizes.read || this.readChars >= this.sizes.readChars;
   }
 
   /** Looks at a row, and takes it if the verdict says so. */

@@ -4,6 +4,19 @@ export interface Sizes {
   memory: number;
   /** Entries that one consumer may have, however many the others have. */
   memoryEach: number;
+  /** Entries of one consumer and priority. A row of the line that follows waits until some of them are taken. */
+  entries: number;
+  /** Ready jobs of quiet groups that are read ahead. They come first, so no others need be known. */
+  quiet: number;
+  /** What one selection reads ahead: jobs, blocks, and jobs with a row of their own. */
+  ahead: number;
+  aheadBlocks: number;
+  aheadRows: number;
+  /** Rows that one selection reads, and characters of their bodies. One that reaches them is unfinished. */
+  read: number;
+  readChars: number;
+  /** Jobs that have begun and wait to continue, in memory: 7 MB. */
+  holders: number;
   /** Jobs and lanes that may start and that one consumer gathers into chunks. Beyond, lanes start early. */
   chunkJobs: number;
   chunkLanes: number;
@@ -15,6 +28,14 @@ export interface Sizes {
 export const SIZES: Readonly<Sizes> = {
   memory: 1_000_000,
   memoryEach: 20_000,
+  entries: 200_000,
+  quiet: 4_000,
+  ahead: 20_000,
+  aheadBlocks: 64,
+  aheadRows: 256,
+  read: 4_096,
+  readChars: 32 * 1024 * 1024,
+  holders: 50_000,
   chunkJobs: 50_000,
   chunkLanes: 10_000,
   startRows: 2_000,

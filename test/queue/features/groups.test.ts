@@ -221,7 +221,7 @@ describe('what happens to the first job of a group in strict order', () => {
       ', also where memory keeps none of those that hold their groups up',
       (queue) =>
         queue.inside(({ q }) => {
-          q.store.gates.mostHolders = 0;
+          q.store.sizes.holders = 0;
           q.load();
         }),
     ],

@@ -11,8 +11,7 @@ const GROUPS = 100;
 /** Room for a third of the groups, and for no job that holds one up. */
 const shrink = (queue: TestQueue) =>
   queue.inside(({ q }) => {
-    Object.assign(q.store.sizes, { memory: 600, memoryEach: 600 });
-    q.store.gates.mostHolders = 0;
+    Object.assign(q.store.sizes, { memory: 600, memoryEach: 600, holders: 0 });
     q.load();
   });
 

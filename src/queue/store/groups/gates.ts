@@ -26,8 +26,6 @@ const BY_CONCURRENCY: Hold = { by: 'concurrency' };
 
 export class GroupGates {
   readonly starts: GroupStarts;
-  /** Jobs that have begun and wait to continue, in memory at most: 7 MB. */
-  mostHolders = 50_000;
   /** Their keys, by group; undefined: there are more, and each look at a group reads the index. */
   private holders: Map<string, number[]> | undefined = new Map();
   /** How many there are. */
@@ -43,7 +41,7 @@ export class GroupGates {
     private readonly sql: SqlStorage,
     private readonly running: ReadonlyMap<string, number>,
     private readonly said: () => GroupRules | undefined,
-    sizes: Sizes,
+    private readonly sizes: Sizes,
   ) {
     this.starts = new GroupStarts(sql, () => this.rules?.periods, sizes);
   }
@@ -59,7 +57,7 @@ export class GroupGates {
     this.held = 0;
     this.freed.clear();
     this.starts.forget();
-    const rows = this.sql.exec<{ key: number; holds_group: string }>(HOLDERS, this.mostHolders + 1);
+    const rows = this.sql.exec<{ key: number; holds_group: string }>(HOLDERS, this.sizes.holders + 1);
     for (const { key, holds_group } of rows) this.holds(holds_group, key);
   }
 
@@ -194,7 +192,7 @@ export class GroupGates {
     if (keys) keys.push(key);
     else this.holders.set(group, [key]);
     this.held++;
-    if (this.held > this.mostHolders) this.holders = undefined;
+    if (this.held > this.sizes.holders) this.holders = undefined;
   }
 
   private release(group: string, key: number): void {

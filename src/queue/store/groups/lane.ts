@@ -25,6 +25,10 @@ export class Lane {
   isNoisy = false;
   /** How many wait. */
   size = 0;
+  /** There were more jobs behind these, which are read again once these are taken. */
+  isCut = false;
+  /** The first key of those that stand in the line. */
+  private cutInLine = Number.POSITIVE_INFINITY;
   private runs: number[] = [];
   private start = 0;
   /** Jobs that came back: they stand before the others. */
@@ -61,13 +65,34 @@ export class Lane {
 
   /** The first key of a job that stands in the line; infinite when there is none. */
   get inLine(): number {
-    let first = Number.POSITIVE_INFINITY;
+    let first = Math.min(this.cutInLine, this.inLineFrom(this.start));
     for (const { key } of this.returned) if (key < RANK_BIT && key < first) first = key;
-    for (let at = this.start; at < this.runs.length; at += ENTRY) {
-      const key = this.runs[at] as number;
-      if (key < RANK_BIT) return Math.min(first, key);
-    }
     return first;
+  }
+
+  /** The same of those that came from this place on, and did not come back. */
+  private inLineFrom(start: number): number {
+    for (let at = start; at < this.runs.length; at += ENTRY) {
+      const key = this.runs[at] as number;
+      if (key < RANK_BIT) return key;
+    }
+    return Number.POSITIVE_INFINITY;
+  }
+
+  /** Forgets all but the first entries. Those that came back stay. */
+  cut(most: number): void {
+    const { runs, start } = this;
+    const end = start + ENTRY * Math.max(1, most - this.returned.length);
+    if (end >= runs.length) return;
+    this.isCut = true;
+    this.cutInLine = Math.min(this.cutInLine, this.inLineFrom(end));
+    for (let at = end; at < runs.length; at += ENTRY) this.size -= runs[at + 1] as number;
+    runs.length = end;
+  }
+
+  /** A job was read that waits behind those that were cut. */
+  skip(key: number): void {
+    if (key < RANK_BIT) this.cutInLine = Math.min(this.cutInLine, key);
   }
 
   /** Takes the job out, wherever it stands. Looks at all entries. */

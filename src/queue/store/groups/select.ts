@@ -22,13 +22,7 @@ export interface Stream {
   isAgain(row: JobRow): boolean;
 }
 
-/**
- * Read ahead in one selection at most: jobs in all, blocks of jobs, and jobs that have rows of their own. The next
- * selection continues there. And jobs read at once.
- */
-const MAX_AHEAD = 20_000;
-const MAX_BLOCKS_AHEAD = 64;
-const MAX_ROWS_AHEAD = 256;
+/** Jobs read at once. */
 const PAGE = 256;
 
 /** What it takes to find a job again. */
@@ -41,7 +35,7 @@ interface Source {
   isRunning(key: number): boolean;
   /** What all consumers have read ahead, see {@link Turns.held}. */
   readonly held: number;
-  readonly sizes: Sizes | undefined;
+  readonly sizes: Sizes;
   /** Jobs of a paused group were read that wait: the line is not taken up to here. */
   passedOver(): void;
   /** Knows the jobs that were read ahead, and wait for their keys. */
@@ -66,7 +60,7 @@ export function selectInTurns(
   let ownRows = 0;
   let isAllRead = false;
   const mayRead = (): boolean =>
-    ahead < MAX_AHEAD && ownRows < MAX_ROWS_AHEAD && blocks.read - readBefore < MAX_BLOCKS_AHEAD;
+    ahead < sizes.ahead && ownRows < sizes.aheadRows && blocks.read - readBefore < sizes.aheadBlocks;
   /** Why the group of a job keeps it from starting. */
   const holdOf = (row: JobRow, group: string | undefined): Hold | undefined =>
     group === undefined ? undefined : gates.holdOf(group, row, starting.get(group) ?? 0, now);

@@ -22,17 +22,11 @@ const TURN = 8;
 const SHARE = 1 / 8;
 const MOST_SAVED = 64;
 
-/** Entries of one consumer and priority at most; a row of the line that follows waits until some of them are taken. */
-const MAX_ENTRIES = 200_000;
-
 /** A lane takes about as much memory as this many entries. */
 const LANE_ENTRIES = 16;
 
 /** Claims after which it is looked where the first job of the line waits. */
 const CLAIMS_PER_LOOK = 64;
-
-/** Ready jobs of quiet groups that are read ahead at most: they come first, so no others need be known. */
-const MAX_QUIET = 4_000;
 
 export class Turns {
   private readonly lanes = new Map<string | undefined, Lane>();
@@ -44,6 +38,10 @@ export class Turns {
   private latest = Number.NEGATIVE_INFINITY;
   private nextOrder = 0;
   private entries = 0;
+  /** Memory of the lanes that may not start jobs, in entries. */
+  private blocked = 0;
+  /** With so many entries, such lanes were cut last. */
+  private cutAt = 0;
   private quietJobs = 0;
   /** The virtual time of the last turn: a lane that begins has as much. */
   private time = 0;
@@ -71,9 +69,9 @@ export class Turns {
     return this.entries === 0;
   }
 
-  /** Memory that it takes, in entries. */
+  /** Memory, in entries, of the lanes that may start jobs. The others fill no bound: they would shut these out. */
   get held(): number {
-    return this.entries + LANE_ENTRIES * this.lanes.size;
+    return this.entries + LANE_ENTRIES * this.lanes.size - this.blocked;
   }
 
   /**
@@ -81,9 +79,10 @@ export class Turns {
    * @param count jobs that the claim still takes
    * @param others what other consumers and priorities hold
    */
-  wantsMore(count: number, others = 0, { memory, memoryEach }: Pick<Sizes, 'memory' | 'memoryEach'> = SIZES): boolean {
-    const hasRoom = this.entries < MAX_ENTRIES && this.held < Math.max(memoryEach, memory - others);
-    return hasRoom && this.quietJobs < Math.min(MAX_QUIET, count + QUIET);
+  wantsMore(count: number, others = 0, { memory, memoryEach, entries, quiet }: Readonly<Sizes> = SIZES): boolean {
+    if (this.entries >= entries) this.cut(entries);
+    const hasRoom = this.held < Math.min(entries, Math.max(memoryEach, memory - others));
+    return hasRoom && this.quietJobs < Math.min(quiet, count + QUIET);
   }
 
   /**
@@ -108,7 +107,8 @@ export class Turns {
   /** A job was read that waits behind all others of its group. */
   add(position: Position, group: string | undefined): void {
     const lane = this.laneOf(group);
-    this.count(lane, () => lane.push(position.key, this.nextOrder++));
+    if (lane.isCut) lane.skip(position.key);
+    else this.count(lane, () => lane.push(position.key, this.nextOrder++));
     this.latest = Math.max(this.latest, position.at);
   }
 
@@ -274,19 +274,33 @@ export class Turns {
   /** None of the group may start until everything is read again: what was read of it is forgotten. */
   forget(lane: Lane): void {
     if (this.turn?.lane === lane) this.turn = undefined;
-    if (lane.place === 'quiet') this.quietJobs -= lane.size;
+    this.leave(lane);
     this.entries -= lane.entries;
-    lane.place = 'none';
-    lane.stamp++;
     this.lanes.delete(lane.group);
   }
 
   /** None of the group may start until it is {@link freed}. */
   block(lane: Lane): void {
-    if (lane.place === 'quiet') this.quietJobs -= lane.size;
+    this.leave(lane);
     lane.place = 'blocked';
-    lane.stamp++;
+    this.blocked += lane.entries + LANE_ENTRIES;
     if (this.turn?.lane === lane) this.turn = undefined;
+  }
+
+  /** Makes room: of long lanes that may not start jobs, only the first ones stay. */
+  private cut(entries: number): void {
+    if (this.entries < this.cutAt + entries / 10) return;
+    for (const lane of this.lanes.values()) {
+      if (lane.place === 'blocked' && lane.entries > LANE_ENTRIES) this.count(lane, () => lane.cut(LANE_ENTRIES));
+    }
+    this.cutAt = this.entries;
+  }
+
+  private leave(lane: Lane): void {
+    if (lane.place === 'quiet') this.quietJobs -= lane.size;
+    if (lane.place === 'blocked') this.blocked -= lane.entries + LANE_ENTRIES;
+    lane.place = 'none';
+    lane.stamp++;
   }
 
   private laneOf(group: string | undefined): Lane {
@@ -303,6 +317,7 @@ export class Turns {
     const [entries, size] = [lane.entries, lane.size];
     change();
     this.entries += lane.entries - entries;
+    if (lane.place === 'blocked') this.blocked += lane.entries - entries;
     if (lane.place === 'quiet') this.quietJobs += lane.size - size;
     if (lane.size > QUIET && !lane.isNoisy && lane.group !== undefined) {
       lane.isNoisy = true;
@@ -312,13 +327,12 @@ export class Turns {
     if (lane.place === 'none' && lane.size > 0) this.place(lane);
   }
 
-  /** Puts a lane where it belongs. An empty one is forgotten. */
+  /** Puts a lane where it belongs. An empty one is forgotten; the others of one that was cut are read again. */
   private place(lane: Lane): void {
-    if (lane.place === 'quiet') this.quietJobs -= lane.size;
+    this.leave(lane);
     if (lane.size === 0) {
-      lane.place = 'none';
-      lane.stamp++;
       this.lanes.delete(lane.group);
+      if (lane.isCut) this.isStale = true;
       return;
     }
     if (lane.isNoisy) {
