@@ -1,6 +1,6 @@
 /** What can be set for a queue, as it travels. */
 import type { SchemaMode } from '../job/schemas/misfit';
-import type { Duration, RetentionOptions, RetryPolicy } from '../job/wire';
+import type { Duration, Period, RetentionOptions, RetryPolicy } from '../job/wire';
 
 /** How long ended jobs can be read. */
 export type QueueRetention = Omit<RetentionOptions, 'dead_letter'>;
@@ -20,16 +20,15 @@ export interface QueueLimits {
   concurrency?: number;
   /** Starts in a period. */
   limit?: number;
-  /** `second`, `minute`, `hour`, `day`, or a duration. */
-  period?: string | number;
+  period?: Period;
 }
 
 /** Limits of one group. */
 export interface GroupLimits {
   /** Attempts of the group that run at once, 1 … 10000. */
   concurrency?: number;
-  /** Its starts in any period: `second`, `minute`, `hour`, `day`, or a duration. */
-  rate?: { limit: number; period: Duration };
+  /** Its starts in any period. */
+  rate?: { limit: number; period: Period };
   /** Its jobs that may wait, 1 … 10 000 000: those that have not ended and do not run. */
   max_waiting?: number;
 }

@@ -11,6 +11,9 @@ import type { WaitingReason } from './waiting';
  */
 export type Duration = number | `${number}` | `${number}${'ms' | 's' | 'm' | 'h' | 'd' | 'w'}` | `P${string}`;
 
+/** The length of a rate's window: a duration, or the word for one. */
+export type Period = Duration | 'second' | 'minute' | 'hour' | 'day';
+
 /** How long a job is kept after each end; the queue decides about members left out. `0`: not at all. */
 export interface RetentionOptions {
   completed?: Duration;

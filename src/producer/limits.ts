@@ -1,8 +1,7 @@
 /** Limits as a producer or an operator writes them; members that contradict each other do not compile. */
-import type { Duration } from './envelope';
+import type { Period } from '../job/wire';
 
-/** The length of a rate's window: a duration, or the word for one. */
-export type Period = Duration | 'second' | 'minute' | 'hour' | 'day';
+export type { Period };
 
 export interface Quota {
   /** 1 … 1000000. */

@@ -54,13 +54,21 @@ describe('a queue', () => {
   });
 
   it('has a group limited, paused, resumed and restored', async () => {
-    await client.queues.create('shared', { groups: { order: 'fair', limits: { big_one: { maxWaiting: 5 } } } });
+    const rate = { limit: 100, period: 'minute' } as const;
+    await client.queues.create('shared', { groups: { order: 'fair', rate, limits: { big_one: { maxWaiting: 5 } } } });
     const { group, limits } = await client.queues.changeGroup('shared', 'big_one', { concurrency: 2, weight: 3 });
-    expect([group, limits]).toEqual(['big_one', { concurrency: 2, maxWaiting: 5 }]);
+    expect([group, limits]).toEqual([
+      'big_one',
+      { concurrency: 2, maxWaiting: 5, rate: { limit: 100, period: 'PT1M' } },
+    ]);
     expect(await client.queues.pauseGroup('shared', 'big_one')).toMatchObject({
       ...{ paused: true, waitingFor: { reason: 'group_paused' } },
     });
     expect(await client.queues.resumeGroup('shared', 'big_one')).toMatchObject({ paused: false });
+    const { limits: rated } = await client.queues.changeGroup('shared', 'big_one', {
+      rate: { limit: 9, period: 'hour' },
+    });
+    expect(rated.rate).toEqual({ limit: 9, period: 'PT1H' });
     expect(await client.queues.restoreGroup('shared', 'big_one')).toMatchObject({ override: null });
     expect(await client.queues.group('shared', 'big_one')).toMatchObject({ waiting: 0, limits: { maxWaiting: 5 } });
   });
