@@ -1,44 +1,59 @@
-// The requests that the documents show with curl are taken by the server, and its answers have the members that are shown.
+// The requests that the documents show with curl are run as they are shown, by curl, and the server's answers have the
+// members that are shown below them.
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { dev } from './dev.mjs';
 import { documents } from './snippets.mjs';
-import { codeOf } from './text.mjs';
+import { codeOf, commandsOf } from './text.mjs';
 
-/** Stands for the id in a variable of the shell; like the ids that pages show, it is of no job here. */
+/** Stands for an id; like the ids that pages show, it is of no job here. */
 const SOME_ID = '01a1f87a-3ad0-7ec9-8394-ba0000000001';
 
-/** Answers that end when the client leaves. */
-const IS_STREAM = /\/events$|stream|\/ws$/;
+/** The variables of the shell that pages set beforehand, apart from the address of the queue. */
+const VARIABLES = { KEY: 'none', TOCSIN_KEY: 'none', ID: SOME_ID, FIRST: SOME_ID, SECOND: SOME_ID };
+
+/** Where readers have their queue, apart from what a variable names. */
+const ADDRESS = /http:\/\/localhost:8787|https:\/\/[\w.-]*<your-subdomain>\.workers\.dev/g;
+
+/** What a deployment answers that has no key; a server on localhost is open. */
+const IS_CLOSED = /"unauthorized"/;
+
+/** Prints the status behind the answer. Streams of jobs that are not there end with it. */
+const CURLRC = 'silent\nshow-error\nmax-time = 60\nwrite-out = "%{stderr}\\nstatus %{http_code}"\n';
 
 const folder = mkdtempSync(join(tmpdir(), 'tocsin-requests-'));
 let server;
 
-/** Each request of a page's blocks, with the answer that is shown below it. */
+/** Each request of a page's blocks, as a command on one line, with the answer that is shown for it. */
 function requestsOf(path) {
-  return codeOf(path)
-    .blocks.filter(({ lang }) => lang === 'console')
-    .flatMap(({ text }) => text.split(/^\$ /m).slice(1))
-    .filter((part) => part.startsWith('curl'))
-    .flatMap((part) => {
-      const [command] = part.replace(/\\\n\s*/g, ' ').split(/\n(?=\{)/);
-      const [, url] = /(?:http:\/\/localhost:8787|\$TOCSIN)(\/[^\s'"]*)/.exec(command) ?? [];
-      if (!url || IS_STREAM.test(url)) return [];
-      const [, saves] = / > (\S+)$/.exec(command.trim()) ?? [];
-      const [, sends] = / --data-binary @(\S+)/.exec(command) ?? [];
-      const [, body] = /\s-d '([^']*(?:'\$[A-Z]+'[^']*)*)'/.exec(command) ?? [];
-      const [, type = 'application/json'] = /Content-Type: ([^']*)'/.exec(command) ?? [];
-      const [, method = body ? 'POST' : 'GET'] = /-X ([A-Z]+)/.exec(command) ?? [];
-      return [
-        {
-          ...{ method, url, type, saves, sends, body: body?.replace(/'\$[A-Z]+'/g, SOME_ID) },
-          shown: part.split(/\n(?=\{)/)[1] ?? '',
-        },
-      ];
+  return codeOf(path).blocks.flatMap((block) => {
+    const commands = commandsOf(block);
+    const answers = block.lang === 'console' ? block.text.split(/^\$ /m).slice(1) : [];
+    return commands.flatMap((command, at) => {
+      if (!/^curl\b/.test(command)) return [];
+      const isLast = !commands.slice(at + 1).some((other) => /^curl\b/.test(other));
+      const below = block.lang === 'console' ? answers[at].split(/\n(?=\{)/)[1] : isLast && block.answer;
+      return [{ command, shown: below || '' }];
     });
+  });
+}
+
+/** Runs a command in a shell; what curl prints, and the status that it got. */
+function run(command) {
+  const text = command.replace(ADDRESS, server.url).replace(/<id>/g, SOME_ID);
+  const env = { ...process.env, ...VARIABLES, TOCSIN: server.url, TOCSIN_URL: server.url, CURL_HOME: folder };
+  return new Promise((resolve) => {
+    // An unknown variable ends the shell.
+    execFile('sh', ['-uc', text], { cwd: folder, env }, (error, printed, problem) => {
+      const [, status] = /status (\d+)$/.exec(problem) ?? [];
+      const answer = printed.replace(/^HTTP\/[\s\S]*?\r\n\r\n/, '');
+      resolve({ status: Number(status), answer, problem: error ? problem : '' });
+    });
+  });
 }
 
 /** The names of an object's own members in a text that may leave out parts of it. */
@@ -51,8 +66,22 @@ function membersIn(text) {
   });
 }
 
+/** What is wrong with the answer to a request; undefined: nothing. */
+function problemOf({ status, answer, problem }, shown) {
+  if (problem) return problem;
+  const isEmpty = answer.trim() === '';
+  const parsed = isEmpty ? {} : JSON.parse(answer);
+  // A job of the page is not there. Where an error is shown, there must be one.
+  if (status === 404 && parsed.error.code === 'not_found') return undefined;
+  const members = membersIn(shown);
+  const missing = members.filter((name) => !(name in parsed));
+  if (missing.length > 0) return `${status}, without ${missing}`;
+  return status < 400 === members.includes('error') ? `${status}: ${answer}` : undefined;
+}
+
 describe('the requests that the documents show', { timeout: 900_000 }, () => {
   before(async () => {
+    writeFileSync(join(folder, '.curlrc'), CURLRC);
     server = await dev(['wrangler.toml'], { state: join(folder, 'state'), registry: join(folder, 'registry') });
   });
   after(async () => {
@@ -60,29 +89,22 @@ describe('the requests that the documents show', { timeout: 900_000 }, () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
+  it('are all found', () => {
+    for (const path of documents()) {
+      const shown = codeOf(path).blocks.flatMap(({ text }) => text.match(/^(?:\$ )?curl\b/gm) ?? []);
+      assert.equal(requestsOf(path).length, shown.length, `${path}: a block of curl is neither sh nor console`);
+    }
+  });
+
   it('are taken, and answered with the members that are shown', async () => {
     let compared = 0;
     const wrong = [];
-    const files = new Map();
     for (const path of documents()) {
-      for (const { method, url, type, body: text, shown, saves, sends } of requestsOf(path)) {
-        const body = sends ? files.get(sends) : text;
-        if (sends && !body) continue;
-        const init = { method, ...(body && { body, headers: { 'Content-Type': type } }) };
-        const response = await fetch(server.url + url, init);
-        if (saves && response.ok) {
-          files.set(saves, await response.text());
-          continue;
-        }
-        const answer = await response.json();
-        // A job of the page is not there. Where an error is shown, there must be one.
-        if (response.status === 404 && answer.error.code === 'not_found') continue;
-        const members = membersIn(shown);
-        const missing = members.filter((name) => !(name in answer));
-        compared += members.length;
-        if (missing.length > 0 || response.ok === members.includes('error')) {
-          wrong.push(`${path}: ${method} ${url}: ${response.status}, without ${missing}`);
-        }
+      for (const { command, shown } of requestsOf(path)) {
+        if (IS_CLOSED.test(shown)) continue;
+        const problem = problemOf(await run(command), shown);
+        compared += membersIn(shown).length;
+        if (problem) wrong.push(`${path}: ${command}: ${problem}`);
       }
     }
     assert.deepEqual(wrong, []);
