@@ -96,7 +96,7 @@ const SAID = {
     `A \`pattern\` has up to ${job('schemas/pattern-tree', 'MAX_PATTERN')} characters`,
     `up to ${job('schemas/pattern', 'MAX_STATES')} characters with its repetitions`,
     `a schema have up to ${job('schemas/check', 'MAX_STATES')}.`,
-    `texts of up to ${job('schemas/validation', 'LONGEST_FORMAT')} characters`,
+    `texts of up to ${job('schemas/validation', 'LONGEST_FORMAT')} characters; longer ones fail`,
     `${job('schemas/work', 'MAX_STEPS') / 1e6} million steps`,
   ],
   'docs/guides/bulk-and-queries.md': [
