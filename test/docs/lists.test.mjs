@@ -284,7 +284,7 @@ describe('the documents list every member of', () => {
   it('the run of a handler in a test, and of its options', () => {
     const text = section('docs/guides/testing.md', '## One handler');
     same(firstColumn(text), membersOf('testing/types.ts', 'HandlerRun'));
-    const [, options] = /Options say what the run finds: ([\s\S]*?)\.\s/.exec(text);
+    const [, options] = /Pass options to set the state that the run starts with: ([\s\S]*?)\.\s/.exec(text);
     same(spans(options), membersOf('testing/types.ts', 'RunOptions'));
   });
 
