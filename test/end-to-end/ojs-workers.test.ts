@@ -85,7 +85,7 @@ describe.each(Object.entries(WORKERS))('the programs in %s', (name, worker) => {
   it('are on the page, and enqueue what their worker takes and completes', async () => {
     const programs = section(name);
     expect(programs.match(/email\.send/g)).toHaveLength(2);
-    if (name !== 'Python') expect(programs).toContain('Not run by a test.');
+    if (name !== 'Python') expect(programs).toContain('No test runs these programs.');
     const job = await take(worker);
     expect(job).toMatchObject({ id: text, type: 'email.send', queue: 'email', args: [ADA], attempt: 1 });
     await sdk.call('POST', `${V1}/workers/ack`, { job_id: job.id, result: { sent_to: ADA.to } });
