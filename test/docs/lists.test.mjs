@@ -138,7 +138,7 @@ describe('the documents list all', () => {
   });
 
   it('policies of schedules', () => {
-    const text = section('docs/guides/schedules.md', '## When fires meet');
+    const text = section('docs/guides/schedules.md', '## Overlapping and missed fires');
     same(items(text), [...source.OVERLAP_POLICIES, ...source.MISSED_POLICIES]);
   });
 
@@ -151,7 +151,7 @@ describe('the documents list all', () => {
   });
 
   it('ways to treat a job that does not fit its schema', () => {
-    const text = section('docs/guides/schemas.md', '## What becomes of a job that does not fit');
+    const text = section('docs/guides/schemas.md', '## When a job does not match');
     same(items(text), source.SCHEMA_MODES);
   });
 
