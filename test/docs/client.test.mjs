@@ -1,11 +1,11 @@
-// What the documents show of the client compiles, and what the guides show runs, word for word, against the queue.
+// What the documents show of the client and of handlers compiles, and what the guides show runs, word for word, against the queue.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { dev } from './dev.mjs';
-import { documents, prepare, snippetsOf, typeCheck } from './snippets.mjs';
+import { documents, modulesOf, prepare, snippetsOf, typeCheck } from './snippets.mjs';
 
 /** Guides whose snippets can be run as they are, on a queue that has what they speak of. */
 const GUIDES = [
@@ -31,7 +31,9 @@ after(() => rmSync(folder, { recursive: true, force: true }));
 it('the TypeScript of the documents compiles', { timeout: 900_000 }, async () => {
   const snippets = documents().flatMap(snippetsOf);
   assert.ok(snippets.length >= GUIDES.length + 3, `only ${snippets.length} snippets were found`);
-  assert.equal(await typeCheck(join(folder, 'types'), snippets), '');
+  const modules = documents().flatMap(modulesOf);
+  assert.ok(modules.length >= 8, `only ${modules.length} modules were found`);
+  assert.equal(await typeCheck(join(folder, 'types'), [...snippets, ...modules]), '');
 });
 
 describe('the client as the guides show it', { timeout: 900_000 }, () => {

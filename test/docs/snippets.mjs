@@ -26,17 +26,36 @@ declare global {
 /** A part of a project of several files, which a test of its page compiles as a whole. */
 const BESIDE = /from '\.{1,2}\//;
 
+/** Has to do with the client, or with the queue as `tocsin`. */
+const OF_CLIENT = /\btocsin\b.*[.=]|TocsinClient/;
+
+/** Another module that imports a library. The page about tests has a test of its own, with the types of Vitest. */
+const IS_MODULE = /from 'tocsin\/(?:client|handler|queue)'/;
+const TESTED = 'docs/guides/testing.md';
+
 /**
  * Every block of TypeScript that has to do with the client and stands on its own, in the order of the page.
  * @returns {{ name: string, text: string }[]} names are like `queues-1`
  */
 export function snippetsOf(path) {
+  return typeScriptOf(path)
+    .filter((text) => OF_CLIENT.test(text))
+    .map((text, index) => ({ name: `${basename(path, '.md')}-${index + 1}`, text }));
+}
+
+/** Every other block that is a whole module, such as handlers. */
+export function modulesOf(path) {
+  return typeScriptOf(path)
+    .filter((text) => !OF_CLIENT.test(text) && IS_MODULE.test(text) && path !== TESTED)
+    .map((text, index) => ({ name: `${basename(path, '.md')}-module-${index + 1}`, text }));
+}
+
+function typeScriptOf(path) {
   const blocks = [];
   walkTokens(lexer(readFileSync(join(root, path), 'utf8')), (token) => {
-    if (token.type !== 'code' || token.lang !== 'ts' || BESIDE.test(token.text)) return;
-    if (/\btocsin\b.*[.=]|TocsinClient/.test(token.text)) blocks.push(token.text);
+    if (token.type === 'code' && token.lang === 'ts' && !BESIDE.test(token.text)) blocks.push(token.text);
   });
-  return blocks.map((text, index) => ({ name: `${basename(path, '.md')}-${index + 1}`, text }));
+  return blocks;
 }
 
 /** The documents, each by its path. */
