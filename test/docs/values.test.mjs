@@ -138,7 +138,7 @@ const SAID = {
   ],
   'docs/operate/access.md': [
     `The log keeps ${days(AUDIT_BOUNDS.ageMs)} days, ${AUDIT_BOUNDS.rows} entries and ${mib(AUDIT_BOUNDS.bytes)}.`,
-    `the body of a login is at most ${kib(http('session/routes', 'MAX_LOGIN_BYTES'))}`,
+    `The body of a login is at most ${kib(http('session/routes', 'MAX_LOGIN_BYTES'))}`,
     `at most ${http('middleware/audit', 'MAX_REASON')} characters, percent-encoded`,
     `${http('session/attempts', 'PER_ISOLATE')} failed logins of all addresses`,
   ],
@@ -243,7 +243,7 @@ const SAID = {
     `waits longer than ${seconds(own('across/reservation', 'WAIT_MS'))} seconds for its turn`,
   ],
   'docs/guides/https-targets.md': [`at most ${own('dispatch/target-url', 'MAX_LENGTH')} characters, without user name`],
-  'docs/operate/alerts.md': [`A deployment has ${own('directory/alerts', 'MAX_ALERTS')} rules at most.`],
+  'docs/operate/alerts.md': [`A deployment has at most ${own('directory/alerts', 'MAX_ALERTS')} rules.`],
   'docs/operate/operations.md': [
     `asks the directory once in ${seconds(own('across/statistics', 'PING_EVERY_MS'))} s`,
     `is that of the first ${own('directory/paused', 'LOOKED_AT')}, at most a minute old`,
