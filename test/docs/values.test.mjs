@@ -143,8 +143,8 @@ const SAID = {
     `${http('session/attempts', 'PER_ISOLATE')} failed logins of all addresses`,
   ],
   'docs/operate/dead-letters.md': [
-    `${days(deadLetter.maxAge)} days after the discard, and at most ${deadLetter.maxCount} in a queue.`,
-    `those of the newest ${queue('read/dead-letters', 'KINDS_BUDGET')} dead letters of a queue, the ${queue('read/dead-letters', 'MAX_KINDS')} most frequent`,
+    `for ${days(deadLetter.maxAge)} days after the discard, and at most ${deadLetter.maxCount} of them.`,
+    `the newest ${queue('read/dead-letters', 'KINDS_BUDGET')} dead letters of a queue, and list the ${queue('read/dead-letters', 'MAX_KINDS')} most frequent`,
   ],
   'docs/operate/failures.md': [
     `The first ${job('failures/fingerprint', 'MAX_LOOKED_AT')} characters of a message count.`,
