@@ -147,8 +147,8 @@ const SAID = {
     `the newest ${queue('read/dead-letters', 'KINDS_BUDGET')} dead letters of a queue, and list the ${queue('read/dead-letters', 'MAX_KINDS')} most frequent`,
   ],
   'docs/operate/failures.md': [
-    `The first ${job('failures/fingerprint', 'MAX_LOOKED_AT')} characters of a message count.`,
-    `looks at the ${constant('across/failures.ts', 'MAX_LOOKED')} newest failures at most`,
+    `Only the first ${job('failures/fingerprint', 'MAX_LOOKED_AT')} characters of a message are used.`,
+    `no more than the ${constant('across/failures.ts', 'MAX_LOOKED')} newest failures`,
     `up to ${http('jobs/story', 'MAX_CHILDREN')} jobs that its handler enqueued, found among the newest ${http('jobs/story', 'CHILDREN_BUDGET')} jobs`,
   ],
   'docs/operate/live-events.md': [
