@@ -183,7 +183,7 @@ const SAID = {
     `**From ${queue('store/storage', 'PRUNE_FROM') * 100} % of the bound on**`,
     `until ${queue('store/storage', 'PRUNE_TO') * 100} % is reached`,
     `**From ${queue('store/storage', 'REFUSE_FROM') * 100} % on**`,
-    `how many pushed jobs run at once, 1 … 10000. Default: ${DEFAULTS.concurrency}.`,
+    `number of pushed jobs that run at once, 1 … 10000. Default: ${DEFAULTS.concurrency}.`,
     `Default: ${days(retention.completed)} days.`,
     `Default: ${days(retention.discarded)} days. A duration`,
     `${STORAGE_BOUNDS.min} – ${STORAGE_BOUNDS.max}; see [Storage]`,
