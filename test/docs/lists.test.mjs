@@ -123,7 +123,7 @@ describe('the documents list all', () => {
   });
 
   it('reasons why a job waits, in the order in which they are looked for', () => {
-    const [list] = section('docs/operate/why-waiting.md', '## The reasons').split('What the answers rest on');
+    const [list] = section('docs/operate/why-waiting.md', '## The reasons').split('How to read the answers');
     assert.deepEqual(items(list), [...source.WAITING_REASONS]);
   });
 

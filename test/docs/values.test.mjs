@@ -191,7 +191,7 @@ const SAID = {
     `gave none for ${seconds(http('pools/routes', 'STARVED_MS'))} s`,
   ],
   'docs/operate/webhooks.md': [
-    `A deployment has ${own('directory/webhooks/list', 'MAX_WEBHOOKS')} subscriptions at most.`,
+    `A deployment has at most ${own('directory/webhooks/list', 'MAX_WEBHOOKS')} subscriptions.`,
     `${own('directory/webhooks/deliveries', 'MAX_PENDING')} deliveries or 32 million characters may wait`,
     `the first ${own('dispatch/webhook', 'MAX_KEPT')} characters of an answer`,
     `Answer 2xx within ${seconds(own('dispatch/webhook', 'TIMEOUT_MS'))} s`,
@@ -200,7 +200,7 @@ const SAID = {
   ],
   'docs/operate/why-waiting.md': [
     `are counted up to ${queue('store/jobs-ahead', 'MAX_COUNTED')} rows`,
-    `these ask the queues: ${queuesAtOnce} at most in one request`,
+    `These calls therefore ask the queues: at most ${queuesAtOnce} in one request`,
   ],
   'docs/reference/http.md': [
     `after ${mib(own('across/receipts', 'MAX_WHOLE_CHARS'))} of whole jobs`,
