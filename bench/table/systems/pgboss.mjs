@@ -127,7 +127,7 @@ export async function open({ sizes, packages }) {
     await postgres.close();
   };
   const notes = [
-    `pg-boss ${versionOf(packages, 'pg-boss')} on PostgreSQL ${found.version}, set as above; it retries at once, for its delays are whole seconds, and on fresh tables. Pulled by \`fetch\` and \`complete\`; starts by \`work\` with \`notify\`.`,
+    `pg-boss ${versionOf(packages, 'pg-boss')} on PostgreSQL ${found.version}, set as above. It retries immediately, because its delays are whole seconds, and on fresh tables. Pulled by \`fetch\` and \`complete\`; starts by \`work\` with \`notify\`.`,
   ];
   return { measures, close, notes };
 }
