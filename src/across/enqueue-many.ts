@@ -150,7 +150,7 @@ async function enqueueAlone(
   return enqueueEntry(env, entry, idempotency);
 }
 
-/** No key of a client has a line break, so it cannot be taken for one of these. */
+/** No key of a client has a line break, so none equals one of these. */
 function keyOfEntry({ key, hash }: IdempotencyKey, index: number): IdempotencyKey {
   return { key: `${key}\n${index}`, hash };
 }

@@ -11,7 +11,7 @@ export interface Keyed {
   operation: KeyedOperation;
 }
 
-/** No key of a client has a line break, so it cannot be taken for one of these. */
+/** No key of a client has a line break, so none equals one of these. */
 export function onceFor({ id }: KeyedOperation, step: string): IdempotencyKey {
   return { key: `bulk\n${id}\n${step}`, hash: '' };
 }

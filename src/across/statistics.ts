@@ -32,7 +32,7 @@ export function activityOfEach(env: Env, queues: readonly { name: string }[]): P
 /** Minimum interval between reads of the directory for probes, per isolate, ms. */
 const PING_EVERY_MS = 5_000;
 
-/** Where storage could not be written lately: it is well when it was written again. */
+/** Where storage could not be written recently. It counts as well once it was written again. */
 let doubts = new WeakSet<Env>();
 let pings = new WeakMap<Env, { at: number; answer: Outcome<DirectoryHealth> }>();
 onEmptied(() => {

@@ -13,7 +13,7 @@ export function makeFolder(path: string, mode?: number): void {
     mkdirSync(path, mode);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    // Somebody else made it meanwhile.
+    // Another process made it meanwhile.
     if (code === 'EEXIST' && existsSync(path)) return;
     const why = code === 'ENOENT' ? 'its file system takes no new folders' : reasonOf(error);
     throw new CliError(`The folder ${path} cannot be created: ${why}.`, 'Name another one.', 'not_written');

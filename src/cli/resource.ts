@@ -11,7 +11,7 @@ import type { Column } from './views';
 export interface Said {
   value: object;
   text: string;
-  /** It was done, and something is wrong all the same. */
+  /** It was done, but something is still wrong. */
   failure?: CliError;
 }
 

@@ -11,7 +11,7 @@ import { Redial } from './redial';
 import { atMost, Changes } from './timing';
 import { LONGEST_MESSAGE, PROTOCOL, WorkerChannel } from './worker-channel';
 
-/** Sockets at once; the one that was used least lately goes for another queue. */
+/** Sockets at once; the least recently used one is closed for another queue. */
 const MAX_SOCKETS = 50;
 
 /** What may be on its way over one socket without an answer: characters, and messages. More waits. */
@@ -30,7 +30,7 @@ export interface ProducerOptions {
 }
 
 export class ProducerSockets {
-  /** By queue, the least lately used first. */
+  /** By queue, the least recently used first. */
   readonly #sockets = new Map<string, ProducerSocket>();
   #isClosed = false;
 

@@ -32,7 +32,7 @@ export class RateLimits {
     yield* byCursor<RateLimitStatus>(this.requests.safely, { path: '/rate-limits', member: 'items' }, options);
   }
 
-  /** Reads a key. @throws {NotFoundError} when no job has counted under it lately and it has no override */
+  /** Reads a key. @throws {NotFoundError} when no job has counted under it recently and it has no override */
   async get(key: string): Promise<RateLimitStatus> {
     return statusOf(await this.requests.safely('GET', pathTo`/rate-limits/${key}`));
   }

@@ -42,7 +42,7 @@ const BINDING_ORIGIN = 'http://localhost';
 /** What a request may need besides its body. */
 export interface SendOptions {
   headers?: Record<string, string>;
-  /** Statuses outside 2xx that carry an answer; a body with an `error` and no `items` is a refusal all the same. */
+  /** Statuses outside 2xx that carry an answer; a body with an `error` and no `items` is a refusal anyway. */
   answers?: readonly number[];
 }
 

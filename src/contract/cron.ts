@@ -267,7 +267,7 @@ export const crons = {
   trigger: post<{ 200: CronTriggered; 201: CronTriggered; errors: 404 | 409 | 422 | 429 }>('/cron/:name/trigger', {
     audit: 'cron.trigger',
   }),
-  /** Shows the jobs that a schedule has enqueued lately, and the fires that it skipped. */
+  /** Shows the jobs that a schedule has enqueued recently, and the fires that it skipped. */
   history: get<{ query: HistoryQuery; 200: CronHistory; errors: 404 }>('/cron/:name/history'),
   /** Shows a schedule, with its next fires, as the dashboard reads it. */
   showItem: get<{ 200: CronStatus; errors: 404 }>('/crons/:name'),
@@ -289,7 +289,7 @@ export const crons = {
   triggerItem: post<{ 200: CronTriggered; 201: CronTriggered; errors: 404 | 409 | 422 | 429 }>('/crons/:name/trigger', {
     audit: 'cron.trigger',
   }),
-  /** Shows the jobs that a schedule has enqueued lately, and the fires that it skipped. */
+  /** Shows the jobs that a schedule has enqueued recently, and the fires that it skipped. */
   historyOfItem: get<{ query: HistoryQuery; 200: CronHistory; errors: 404 }>('/crons/:name/history'),
 };
 

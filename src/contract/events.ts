@@ -1,4 +1,4 @@
-/** The live feed: what happened lately in the queues, and what happens now. */
+/** The live feed: recent events of the queues, and new ones as they happen. */
 import type { PageQuery, Pagination } from './common';
 import type { AnyEvent, EventsDroppedEvent, FeedEvent, FlatEvent, GapEvent } from './event-messages';
 import type { LiveMessage, LiveRequest } from './live-socket';

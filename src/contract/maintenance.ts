@@ -10,7 +10,7 @@ export interface MaintenanceState {
   maintenance: boolean;
   reason: string | null;
   started_at: Time | null;
-  /** Null: until somebody ends it. */
+  /** Null: until an operator ends it. */
   ends_at: Time | null;
   /** The same as `started_at`. */
   enabled_at: Time | null;
@@ -23,7 +23,7 @@ export interface MaintenanceChanged extends MaintenanceState, Spreading {}
 /** Begins maintenance, changes its reason and end, or ends it. */
 export interface MaintenanceNotice {
   enabled: boolean;
-  /** After this it ends by itself. Default: when somebody ends it. */
+  /** It ends automatically after this time. Default: when an operator ends it. */
   duration?: Duration;
   /** The same as `duration`. */
   estimated_duration?: Duration;

@@ -20,7 +20,7 @@ export interface PerMinute {
   avg_latency_ms: number;
 }
 
-/** How attempts got on lately. */
+/** Rates and times of recent attempts. */
 export interface Pace {
   throughput: Throughput;
   /** How long attempts took. */

@@ -44,7 +44,7 @@ export class IdRegister {
   ) {}
 
   /**
-   * Notes places, a row each, unless noted for another queue. @param lookedInto note it all the same @returns the
+   * Notes places, a row each, unless noted for another queue. @param lookedInto note it anyway @returns the
    * others
    */
   note(places: readonly IdPlace[], lookedInto: boolean): IdPlace[] {

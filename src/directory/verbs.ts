@@ -185,7 +185,7 @@ export const VERBS = {
   removeWorker: ({ workers }, id: string) => workers.remove(id, Date.now()),
   /** Ids of the workers that are to get no jobs. */
   silencedWorkers: ({ workers }) => workers.silenced(),
-  /** What happened to workers lately, from memory. */
+  /** Recent events of workers, from memory. */
   workerEvents: ({ workers }, request: EventsRequest) => workers.events.read(request),
 
   /** A change begins: `queue` will have the entry. Gives the change its number. */

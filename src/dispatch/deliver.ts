@@ -270,7 +270,7 @@ function failureOfThrow(error: unknown, jobs: number): AttemptOutcome {
   return failed({ code: 'delivery_error', type: 'tocsin.batch_crash', message: text, retryable: true });
 }
 
-/** The network failed. The handler may have run all the same, so an attempt is over. */
+/** The network failed. The handler may have run anyway, so an attempt is over. */
 function unreachable(error: unknown): AttemptOutcome {
   const message = `No answer from the URL: ${withMaskedUrls(messageOf(error))}`;
   return failed({ code: 'delivery_error', type: 'tocsin.unreachable', message, retryable: true });

@@ -75,7 +75,7 @@ export function contextOf(parts: ContextParts): HandlerContext {
     (...args: Args): Promise<T> => {
       const refusal = time.check() ?? (parts.isOpen() ? undefined : ended(verb, args));
       const begin = (): Promise<T> => (refusal ? Promise.reject(refusal) : run(...args));
-      // A handler that continues all the same lets others run.
+      // A handler that continues anyway lets others run.
       const said = refusal || time.isUp ? turn().then(begin) : begin();
       // Not by `catch`, which a sleep would take for being awaited.
       Promise.prototype.then.call(said, undefined, () => undefined);

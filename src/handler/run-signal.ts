@@ -1,5 +1,5 @@
 /**
- * The signal of a run, made when somebody asks for it: most handlers never do, and making one takes longer than they
+ * The signal of a run, made at its first use: most handlers never do, and making one takes longer than they
  * do. It follows that of the call until the run is over.
  */
 export class RunSignal {

@@ -19,7 +19,7 @@ export class TimeLimit {
     this.deadline = Date.now() + ms;
   }
 
-  /** Has the run been stopped by it? Its handler may continue all the same. */
+  /** Has the run been stopped by it? Its handler may continue anyway. */
   get isUp(): boolean {
     return this.#isUp;
   }

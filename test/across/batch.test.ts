@@ -154,7 +154,7 @@ describe('a batch', () => {
     await batch.expectNothing();
   });
 
-  it('decided after somebody gave it up is refused, and nothing is left', async () => {
+  it('decided after it was abandoned is refused, and nothing is left', async () => {
     const batch = new Batch();
     await batch.prepare();
     const { api } = batch.coordinator;

@@ -55,7 +55,7 @@ describe('the page of limits', { timeout: 900_000 }, () => {
     await page.getByRole('dialog').getByText('now 10 s').waitFor();
   });
 
-  it('looks again every five seconds, but only while somebody sees it', async () => {
+  it('looks again every five seconds, but only while it is visible', async () => {
     await enqueue('lim.poll', 'lim.b');
     let asked = 0;
     const page = await board.newPage('/ui/limits?key=lim.poll', {

@@ -67,7 +67,7 @@ it('a hint names the field itself, since a terminal shows no details', async () 
   assert.equal(stderr, 'tocsin: It must be less.\n→ Correct options.priority and run the command again.\n');
 });
 
-it('a command that is not there, or behind its options, is not taken for a value', async () => {
+it('a command that is not there, or behind its options, is not treated as a value', async () => {
   const listed = await tocsin(['queues', 'list']);
   assert.match(listed.stderr, /Too many arguments for 'queues'.*\n→ tocsin queues --help\n$/);
   const before = await tocsin(['--key', 'secret', 'queues']);

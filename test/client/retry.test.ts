@@ -76,7 +76,7 @@ describe('an enqueue whose outcome is unknown', () => {
     ]);
   });
 
-  it('is a duplicate all the same when the existing job is of another type', async () => {
+  it('is still a duplicate when the existing job is of another type', async () => {
     const duplicate: Script = () => errorAnswer(409, 'duplicate', { existing_job_id: ID });
     const { client } = fakeQueue(inTurn(cut, duplicate));
     await expect(client.enqueue('other', [], { id: ID })).rejects.toMatchObject({ name: 'DuplicateJobError' });

@@ -59,7 +59,7 @@ describe('starting a workflow', () => {
     expect(started.id).toBe(requests[0]?.body?.id);
   });
 
-  it('reports an id that somebody else has taken', async () => {
+  it('reports an id that another workflow has', async () => {
     const { client } = fakeQueue(({ body }) => errorAnswer(409, 'duplicate', { existing_workflow_id: body?.id }));
     await expect(client.workflows.start(client.flow.chain(job), { id: 'x' })).rejects.toMatchObject({ status: 409 });
   });

@@ -204,7 +204,7 @@ describe('what an answer says that nests too deeply to be stored', () => {
     expect(outcomes.get('b')).toEqual({ kind: 'completed', result: '1' });
   });
 
-  it.each([101, 3_000, 100_000])('is refused, and never taken for a success: %s levels', (levels) => {
+  it.each([101, 3_000, 100_000])('is refused, and never treated as a success: %s levels', (levels) => {
     const deep = nested(levels);
     const tooDeep = { kind: 'failed', error: { code: 'result_too_deep', retryable: false } };
     expect(said(`"result":${deep}`)).toMatchObject(tooDeep);

@@ -19,6 +19,14 @@ const QUAINT = [
   [/\b(?:stand|stands|belongs) beside\b/, 'be combined with, belong next to'],
   [/\bstood still\b/, 'was blocked'],
   [/\bdealt with\b/, 'handled'],
+  [/\bsomebody\b/, 'name the actor: an operator, a process, the user'],
+  [/\blately\b/, 'recently'],
+  [/\ball the same\b/, 'anyway, still'],
+  [/\btaken for\b/, 'treated as, mistaken for'],
+  [/\bin spite of\b/, 'despite'],
+  [/\bas (?:it|they) stands?\b/, 'unchanged'],
+  [/\bby chance\b/, 'at random; happens to'],
+  [/\bno sooner\b/, 'at the earliest, at least'],
   [/\b(?:nowWaits|chores?|patience|strays?|births?)\b/, 'index; feature; timeout; unknown field; creation'],
 ];
 

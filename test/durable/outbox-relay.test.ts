@@ -185,7 +185,7 @@ describe('a message', () => {
       expect(await office.sendAll('alarm')).toEqual(['a:x']);
     }));
 
-  it('is delivered to somebody who waits for the answer, also while its address is not changed', () =>
+  it('is delivered to a caller that waits for the answer, also while its address is not changed', () =>
     inOffice(async (office) => {
       office.post('a', 'hello');
       office.meets.set('a', unreachable);
@@ -284,7 +284,7 @@ describe('an address that fails', () => {
       { resting: 3, width: 1 },
     ));
 
-  it('is tried at once by an object that was constructed again, and by somebody who asks', () =>
+  it('is tried at once by an object that was constructed again, and by a caller that asks', () =>
     inOffice(async (office) => {
       office.post('a');
       office.meets.set('a', unreachable);

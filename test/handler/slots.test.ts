@@ -26,7 +26,7 @@ describe('slots', () => {
     await expect(slots.acquire(3_000, open)).resolves.toBeTypeOf('function');
   });
 
-  it('are found free by somebody already waiting when that deadline passes', async () => {
+  it('are found free by a caller already waiting when that deadline passes', async () => {
     const slots = new Slots(1);
     await slots.acquire(Date.now() + 5, open);
     await expect(slots.acquire(Date.now() + 60_000, open)).resolves.toBeTypeOf('function');

@@ -160,7 +160,7 @@ describe('rows written', () => {
     expect(await life(await countedQueue(), jobs, size, change)).toBeLessThanOrEqual(budget + 2 / jobs);
   });
 
-  it('are two for a job that arrives alone while somebody waits for it: its lease, and its share of the archive', async () => {
+  it('are two for a job that arrives alone while a worker waits for it: its lease, and its share of the archive', async () => {
     const queue = await countedQueue();
     await queue.ack(await queue.addTaken());
     const rows = await written(queue, async () => {

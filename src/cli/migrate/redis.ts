@@ -179,7 +179,7 @@ export class Redis {
         return items;
       }
       default:
-        // The key of another program, whose name fits by chance: theirs is not there.
+        // The key of another program whose name happens to match: the expected one is missing.
         if (line.startsWith('-WRONGTYPE')) return null;
         throw new Error(line[0] === '-' ? rest : `an answer that is not Redis's: ${line.slice(0, 40)}`);
     }

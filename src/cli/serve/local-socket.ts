@@ -19,12 +19,12 @@ export interface Occupant {
 export type Answerer = (request: string) => Promise<{ answer: object; ended?: () => void }>;
 
 export interface OpenSocket {
-  /** False once somebody removed or replaced it. */
+  /** False once the socket file was removed or replaced. */
   isThere(): boolean;
   close(): void;
 }
 
-/** A socket that somebody listens at answers within this time, ms. */
+/** A socket with a listener answers within this time, ms. */
 const ANSWER_MS = 2_000;
 
 /** Longest path of a socket, bytes; systems differ a little. */
@@ -114,7 +114,7 @@ function serve(socket: Socket, self: () => Occupant, answer: Answerer): void {
   };
 }
 
-/** Who listens at a socket; undefined: no one. One that does not answer in time is somebody, too. */
+/** Who listens at a socket; undefined: no process. One that does not answer in time counts, too. */
 export async function occupantOf(path: string): Promise<Partial<Occupant> | undefined> {
   const door = await knock(path);
   if (!door) return undefined;

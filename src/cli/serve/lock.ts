@@ -39,7 +39,7 @@ export interface LockOptions {
   folder: string;
   self: Omit<Occupant, 'id'>;
   answer: Answerer;
-  /** This process had the lock, and somebody removed its socket: it goes before all candidates. */
+  /** This process had the lock, and its socket was removed: it goes before all candidates. */
   isOwner?: boolean;
 }
 

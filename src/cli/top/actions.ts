@@ -102,7 +102,7 @@ export const ACTIONS: readonly Action[] = [
   },
 ];
 
-/** What somebody wants done: to each of these, or to all that a filter matches. */
+/** An action that the user asks for: on each of these jobs, or on all that a filter matches. */
 export interface Wish {
   action: Action;
   things: readonly Thing[];

@@ -1,4 +1,4 @@
-/** Where somebody is in `top`, and what they see: a value. What happens to it is in press.ts and happen.ts. */
+/** The user's place and view in `top`: a value. What happens to it is in press.ts and happen.ts. */
 import type { QueueEvent } from '../../client/event';
 import type { Session } from '../../contract/session';
 import type { Scope } from '../../job/access';

@@ -16,7 +16,7 @@ export interface Window {
 /** Smaller windows are drawn as if they were so large, and cut. */
 const LEAST = { width: 20, height: 6 };
 
-/** Lines of a window that facts may take: the table is what somebody works with. */
+/** Lines of a window that facts may take: the user works with the table. */
 const FACT_SHARE = 0.6;
 
 export function render(state: TopState, { width, height, url }: Window, now: number): Line[] {

@@ -33,7 +33,7 @@ export interface TopOptions {
   now(): number;
 }
 
-/** @returns the exit code, once somebody has quit @throws what is a defect */
+/** @returns the exit code, once the user has quit @throws what is a defect */
 export async function runTop({ api, session, place, url, screen, color, now }: TopOptions): Promise<number> {
   let drawn: string[] = [];
   let state: TopState;

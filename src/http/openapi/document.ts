@@ -98,10 +98,10 @@ function readContent(content: string): CompactSchema {
   return { ...(schema && json(schema)), ...Object.fromEntries(others.map((type) => [type, {}])) };
 }
 
-/** A schema, as it stands in the compact text. */
+/** A schema in the form of the compact text. */
 export const schemaIn = (text: string): CompactSchema => new Reader(text).schema();
 
-/** The names of the parameters of a query, as it stands in the compact text. */
+/** The names of the parameters of a query in the form of the compact text. */
 export const parametersIn = (text: string): string[] =>
   new Reader(text).parameters().flatMap(({ name }) => (typeof name === 'string' ? [name] : []));
 

@@ -90,7 +90,7 @@ export async function readJson(
   return value;
 }
 
-/** Refuses a compressed body: it would be taken for a text that is none. @throws {ApiError} 415 */
+/** Refuses a compressed body: it would be read as malformed text. @throws {ApiError} 415 */
 export function refuseCoding(c: AppContext): void {
   const coding = c.req.header('Content-Encoding')?.trim().toLowerCase() ?? '';
   if (coding === '' || coding === 'identity') return;

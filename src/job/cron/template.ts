@@ -5,7 +5,7 @@ import { ApiError, invalidRequest } from '../errors';
 import { optionsThat } from '../options';
 import { own } from '../own';
 
-/** Times of each fire's job. Beside the entry's members, they would be taken for the times of the entry itself. */
+/** Times of each fire's job. Next to the entry's members, they would look like times of the entry itself. */
 const OPTIONS_ONLY: readonly string[] = optionsThat('moment');
 
 /** Members of a job that are allowed beside those of the entry. */

@@ -22,7 +22,7 @@ export type Schema = Readonly<Record<string, unknown>>;
 export interface Reader<T> {
   /** @throws {ApiError} 400 naming `field` */
   (value: unknown, field: string): T;
-  /** A function: made when somebody asks, as of many members, or of a form that contains itself. */
+  /** A function: the form is made at its first use, because it has many members or contains itself. */
   schema?: Schema | (() => Schema);
 }
 

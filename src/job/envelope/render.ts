@@ -109,7 +109,7 @@ export function writtenBody(record: JobRecord): JobBody {
 export interface ShownPolicy {
   max_attempts: number;
   retry_effective: Record<string, unknown>;
-  /** Both as members in JSON, once somebody has asked for them. */
+  /** Both as members in JSON, from the first use on. */
   text?: string;
 }
 

@@ -18,7 +18,7 @@ export interface Unstorable {
   path: (string | number)[];
 }
 
-/** A part of a list that cannot be stored; the other parts are read all the same. */
+/** A part of a list that cannot be stored; the other parts are still read. */
 export class RefusedPart {
   readonly #error: ApiError;
 

@@ -130,7 +130,7 @@ export interface Part {
   /** The number of its first line in the file, from 1 on. */
   firstLine: number;
   hash: string;
-  /** All of it as it stands in the file. */
+  /** Its text in the file, unchanged. */
   text: string;
 }
 

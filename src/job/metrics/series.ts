@@ -71,7 +71,7 @@ export function errorRateChangesAt(points: readonly Point[], now: number): numbe
 const sumSince = (points: readonly Point[], since: number): Meter =>
   sum(points.filter(({ at }) => at > since - MINUTE_MS).map(({ meter }) => meter));
 
-/** How long attempts took, and how long jobs waited: lately, or where nothing ran lately, ever. */
+/** How long attempts took, and how long jobs waited: recently, or since the beginning if nothing ran recently. */
 export function latencies(
   points: readonly Point[],
   ever: Meter,

@@ -45,7 +45,7 @@ function isDate(text: string): boolean {
   const [, year, month, day] = DATE.exec(text) ?? [];
   if (year === undefined) return false;
   const last = new Date(0);
-  // The day before the first of the next month. `setUTCFullYear` takes years below 100 as they stand.
+  // The day before the first of the next month. `setUTCFullYear` takes years below 100 unchanged.
   last.setUTCFullYear(Number(year), Number(month), 0);
   return Number(month) >= 1 && Number(month) <= 12 && Number(day) >= 1 && Number(day) <= last.getUTCDate();
 }

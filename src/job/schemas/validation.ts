@@ -337,7 +337,7 @@ class Validation {
     return known[by].has(keyOf(value, this.work));
   }
 
-  /** A value of a schema, as far as somebody reads it. */
+  /** A value in a message; empty when no further misfit is recorded. */
   private shown(value: unknown, at: At): string {
     return isFull(at) ? '' : JSON.stringify(value);
   }

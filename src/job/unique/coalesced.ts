@@ -10,7 +10,7 @@ import { MAX_ACCUMULATED } from './policy';
 export interface Target {
   readonly state: JobState | 'undecided';
   readonly createdAt: number | undefined;
-  /** Somebody has had it: what its handler was given must not change any more. */
+  /** A handler or worker has had the job: its arguments must not change any more. */
   readonly hasRun: boolean;
   /** When it becomes available, while it is scheduled; epoch ms. */
   readonly dueAt: number | undefined;

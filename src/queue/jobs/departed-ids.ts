@@ -8,7 +8,7 @@ import type { Stored } from '../store/parts';
 /** A producer repeats a request within this time, ms. */
 const REMEMBER_MS = 90 * 86_400_000;
 
-/** No key of a client has a line break, so it cannot be taken for one of these. */
+/** No key of a client has a line break, so none equals one of these. */
 const requestOf = (id: string) => ({ key: `departed\n${id}`, hash: '' });
 
 export function rememberDeparted(q: Stored, id: string, now: number): void {

@@ -65,7 +65,7 @@ export class Depth {
     return this.size;
   }
 
-  /** Keys of locked jobs that have not ended, or that have. A job cancelled in spite of its lock is not locked. */
+  /** Keys of locked jobs that have not ended, or that have. A job cancelled despite its lock is not locked. */
   private locked(isOpen: boolean): number[] {
     return Array.from(this.locks.all()).flatMap(({ key, ended_at }) => ((ended_at === null) === isOpen ? [key] : []));
   }

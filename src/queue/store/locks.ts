@@ -23,7 +23,7 @@ export class LockTable {
       for (const place of lockedIn(data)) this.places.set(place.key, place);
     }
     if (this.places.size === 0) return;
-    // A job cancelled in spite of its lock is not locked.
+    // A job cancelled despite its lock is not locked.
     const held = this.sql.exec<{ key: number }>(
       `SELECT key FROM jobs WHERE state = ${STATE.held} AND key IN (SELECT value FROM json_each(?))`,
       JSON.stringify([...this.places.keys()]),

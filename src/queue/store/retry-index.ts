@@ -50,7 +50,7 @@ export interface RetriesMark {
   offered: number;
 }
 
-/** The entry of a job that waits here. It is over or in a block once somebody says so. */
+/** The entry of a job that waits here. A later call marks it as over or as moved into a block. */
 export function entryOf(row: JobRow): RetryEntry {
   const { key, due_at, attempt, claims, priority } = row;
   const place = { block: undefined, place: 0, row, isLive: true, isGone: false, older: undefined };

@@ -454,7 +454,7 @@ describe('a job that is set aside because its queue is deleted', () => {
     return goOn;
   }
 
-  it('cannot be cancelled where it is not any more, nor be taken for gone', async () => {
+  it('cannot be cancelled in its former queue, and does not count as gone', async () => {
     const id = await enqueued(at.from, whileOpen);
     const goOn = await halfway();
     expect(await source().api.cancel(id)).toMatchObject({

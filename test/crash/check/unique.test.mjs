@@ -86,7 +86,7 @@ test('a duplicate that was notified of no job, of another, or of one that was no
   assert.deepEqual(rules(ledger), ['duplicate']);
 });
 
-test('a duplicate that exists all the same is found', () => {
+test('a duplicate that still exists is found', () => {
   const ledger = sound();
   show(ledger, (jobs) => [...jobs, { ...done('c', 'pull', 0), state: 'cancelled', createdAt: 3_000, endedAt: 3_001 }]);
   assert.ok(rules(ledger).includes('refused'));

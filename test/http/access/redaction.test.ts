@@ -187,7 +187,7 @@ describe('a key without data:reveal', () => {
 });
 
 describe('the rules of a deployment', () => {
-  it('must be rules; an attempt that runs can be ended all the same', async () => {
+  it('must be rules; a running attempt can still be ended', async () => {
     const queue = freshName();
     const id = await server.enqueue(queue);
     await server.take(queue);

@@ -29,7 +29,7 @@ describe('what becomes of a delivery', () => {
     expect(verdictOn(attempt, 1, 0)).toEqual(verdict);
   });
 
-  it('is another try after 30 s, 2 min, 10 min, 1 h, 4 h, 12 h and 24 h, a little later by chance, and then none', () => {
+  it('is another try after 30 s, 2 min, 10 min, 1 h, 4 h, 12 h and 24 h, a little later at random, and then none', () => {
     const pauses = (random: number) =>
       [1, 2, 3, 4, 5, 6, 7, 8].map((tries) => verdictOn({ status: 500 }, tries, random));
     expect(pauses(0)).toEqual([

@@ -32,7 +32,7 @@ describe('progress', () => {
     expect(answer).toMatchObject({ job_id: id, progress: 0.4 });
   });
 
-  it('is null until somebody reports, and has no header then', async () => {
+  it('is null until the first report, and has no header then', async () => {
     const id = await server.enqueue('p');
     const { headers, body } = await read(id);
     expect(body).toEqual({

@@ -288,7 +288,7 @@ describe.each(['blocks', 'due_blocks'])('the table %s', (name) => {
   const tableOver = (sql: SqlStorage, archive: ArchiveBuffer) =>
     new (isDue ? DueBlocks : BlockTable)(sql, archive, new BlockCache(), () => undefined);
 
-  it('finds what came to lie where somebody has looked in vain, in a block of its own or one that grew', async () => {
+  it('finds jobs stored after a search found none there, in a new block or in one that grew', async () => {
     await runInDurableObject(env.QUEUES.getByName(`${name}-gap`), (_, { storage }) => {
       const { sql } = storage;
       new Schema(storage, QUEUE).create();

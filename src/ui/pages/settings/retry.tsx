@@ -1,4 +1,4 @@
-/** A calculator: the delays of any retry policy. All of it stands in the URL, so a curve can be sent to somebody. */
+/** A calculator: the delays of any retry policy. The URL contains all of it, so a curve can be shared. */
 
 import type { RetryPreview } from '../../../contract/system';
 import { errorAt, Field, SelectField } from '../../components/form';

@@ -67,7 +67,7 @@ describe('a worker', () => {
     expect(await worker('w1')).toMatchObject({ state: 'running' });
   });
 
-  it('that sends heartbeats is not taken for stale by a directory that lost its memory', async () => {
+  it('that sends heartbeats is not treated as stale by a directory that lost its memory', async () => {
     await server.heartbeat('w1');
     for (let n = 0; n < 6; n++) {
       clock.advance(20_000);

@@ -115,7 +115,7 @@ describe('a Worker that does not announce anything', () => {
   it.each([
     ['fails', 500],
     ['throws', 0],
-  ])('because it %s when asked is given its jobs all the same', async (what, status) => {
+  ])('because it %s when asked is given its jobs anyway', async (what, status) => {
     await announce([{ type: 'fickle.hidden' }], status);
     await server.jobIn(await server.add('fickle.hidden', [], { queue: `asked-${what}` }), 'completed');
   });

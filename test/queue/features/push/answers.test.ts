@@ -85,7 +85,7 @@ describe('an answer to a single delivery', () => {
     });
   });
 
-  it('of 429 is retried no sooner than Retry-After, in seconds or as a date', async () => {
+  it('of 429 is retried after Retry-After at the earliest, in seconds or as a date', async () => {
     const delay = async (header: Record<string, string>) =>
       (await answered({ status: 429, headers: header })).retry_delay_ms as number;
     expect(await delay({ 'Retry-After': '120' })).toBe(120_000);

@@ -63,7 +63,7 @@ describe('while a push runs', () => {
     expect(await queue.armedAt()).toBe(T0 + 15 * MINUTE + 10 * SECOND);
   });
 
-  it('an object that is evicted all the same has an alarm, and rescues what was in flight', async () => {
+  it('an object that is evicted anyway has an alarm, and rescues what was in flight', async () => {
     clock.set(T0);
     const gate = new Gate('PLAIN');
     const queue = new TestQueue('evicted');

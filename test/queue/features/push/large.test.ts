@@ -65,7 +65,7 @@ describe('a batch answer above 32 MiB', () => {
 });
 
 describe('an answer of one job that is longer than is read', () => {
-  it('is not taken for a success when it may say otherwise', async () => {
+  it('is not treated as a success when it may say otherwise', async () => {
     const id = await server.add('plain.order', [{ failsAfter: 5_000_000 }], { queue: 'too-long' });
     expect(await server.jobIn(id, ['completed', 'discarded'])).toMatchObject({
       state: 'discarded',

@@ -164,7 +164,7 @@ describe('a job that is locked', () => {
     expect(refusal(await other[0].api.enqueue([newcomer]))).toMatchObject({ status: 503 });
   });
 
-  it('may be locked again when it was cancelled in spite of its lock, and is, whatever becomes of the first', async () => {
+  it('may be locked again when it was cancelled despite its lock, and is, whatever becomes of the first', async () => {
     const first = await new Operation('cancel').add({});
     await first.prepareAll();
     const [{ api, name }] = first.queues;
