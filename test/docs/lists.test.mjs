@@ -1,6 +1,6 @@
 // Lists that the documents give whole are whole: what is added to the code must be told, and nothing else is.
 import assert from 'node:assert/strict';
-import { readdirSync } from 'node:fs';
+import { globSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { lexer } from 'marked';
@@ -110,10 +110,27 @@ describe('the documents list all', () => {
   });
 
   it('error codes', () => {
-    const heads = section('docs/reference/http.md', '## Errors').match(/^- `[^:]*:/gm) ?? [];
+    const parts = ['## Fix the request', '## Wait and retry', '## Fix the deployment'];
+    const page = parts.map((part) => section('docs/reference/errors.md', part)).join('\n');
+    const heads = page.match(/^- `\w+`, \d{3}:/gm);
+    same(heads.flatMap(spans), unionOf('job/errors.ts', 'ErrorCode'));
+  });
+
+  it('types of failures that the product itself reports', () => {
+    const rooms = ['client', 'dispatch', 'handler', 'queue'].map((room) => `src/${room}/**/*.ts`);
+    const code = globSync(rooms, { cwd: root }).map(read).join('\n');
+    const named = items(section('docs/reference/errors.md', '## Errors of jobs'));
+    const made = Array.from(code.matchAll(/type: '(tocsin\.[a-z_]+)'/g), ([, type]) => type);
     same(
-      heads.flatMap((head) => only(spans(head), /^\w+$/)).filter((name) => name !== 'validation_error'),
-      unionOf('job/errors.ts', 'ErrorCode'),
+      only(named, /^tocsin\./),
+      // How a job ends whose Worker or thread did.
+      [...made, 'tocsin.crash'],
+    );
+    assert.deepEqual(
+      without(named, ...made, 'tocsin.crash').filter(
+        (code_) => !code.includes(`'${code_}'`) && !read('src/job/attempt/result.ts').includes(code_),
+      ),
+      [],
     );
   });
 

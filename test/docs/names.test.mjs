@@ -200,7 +200,7 @@ describe('calls of the client', () => {
     )
       // What `createTocsin` returns has these beside the client.
       .filter(({ text }) => !/^tocsin\.(worker|app|client)\b/.test(text))
-      .filter(({ text }) => !/^tocsin\.[a-z]+_[a-z]+$|^tocsin\.(crash|job)\b/.test(text));
+      .filter(({ text }) => !/^tocsin\.[a-z]+_[a-z]+$|^tocsin\.(crash|job|unreachable)\b/.test(text));
     assert.ok(named.length > 10, `only ${named.length} were found`);
     assert.deepEqual(
       wrong(named, (text) => {

@@ -210,7 +210,7 @@ const SAID = {
     `at most ${seconds(http('request/arrival', 'LONGEST_MS'))} seconds in all`,
     `A message repeats at most ${job('text', 'MAX_QUOTE')} characters`,
     `ends early, beyond ${mib(job('size', 'MAX_PAGE_BYTES'))}`,
-    `weighs at most ${mib(job('size', 'MAX_CLAIM_BYTES'))}`,
+    `weigh at most ${mib(job('size', 'MAX_CLAIM_BYTES'))}`,
     `an object, up to ${kib(metaBytes)}`,
     `One request asks at most ${queuesAtOnce} queues.`,
   ],
