@@ -216,11 +216,11 @@ const SAID = {
   ],
   'docs/reference/worker-socket.md': [
     `at most ${job('worker/socket', 'MAX_TYPES_CHARS')} characters. Default: any.`,
-    `It may be ready for ${job('worker/socket', 'MAX_READY')} at once.`,
+    `A worker may ask for ${job('worker/socket', 'MAX_READY')} at once.`,
     `after each ${kib(queue('features/pull/socket/worker-socket', 'ASK_AFTER'))}`,
     `more than ${mib(queue('features/pull/socket/worker-socket', 'MAX_UNREAD'))} unread`,
     `or ${mib(queue('features/pull/socket/worker-socket', 'MAX_WAITING'))} wait for it`,
-    `for ${seconds(queue('features/pull/socket/worker-socket', 'SILENT_MS'))} seconds then`,
+    `answers no ping for ${seconds(queue('features/pull/socket/worker-socket', 'SILENT_MS'))} seconds`,
     `A message has at most ${mib(job('worker/socket', 'MAX_MESSAGE'))} of characters`,
     `after ${queue('features/pull/socket/sockets', 'MAX_FAULTS')} messages in a row`,
     `more than ${queue('features/pull/socket/sockets', 'MAX_UNDER_WAY')} are under way`,
