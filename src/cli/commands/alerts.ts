@@ -55,7 +55,7 @@ export function alertsCommand(terminal: Terminal): Command {
       }),
       verb({
         name: 'pause',
-        summary: 'pause a rule; an alert that is firing is dropped',
+        summary: 'pause a rule; its firing alerts resolve',
         run: (opened, id = '') => change(opened, id, { active: false }),
       }),
       verb({

@@ -14,7 +14,7 @@ interface Options extends ConnectionOptions {
 /** Puts into effect what the code of a deployment declares, before anything happens there. */
 export function applyCommand(terminal: Terminal): Command {
   return remote('apply', 'apply what the deployed code declares: schedules, settings, limits')
-    .option('--reset <schedules>', "reset these to what is declared, undoing operators' changes", list)
+    .option('--reset <schedules>', "reset these schedules to the code, undoing operators' changes", list)
     .action(async (options: Options) => {
       const { tocsin, endpoint, answer } = session(terminal, options);
       const { url } = endpoint;

@@ -95,7 +95,7 @@ export function cronsCommand(terminal: Terminal): Command {
       }),
       verb<Members>({
         name: 'change',
-        summary: 'change a schedule; its job stays unless the file has another',
+        summary: 'change a schedule; its job is kept unless the file contains another',
         options: members,
         async run(opened, name = '') {
           const { cron } = await opened.write('PATCH', pathTo`/cron/${name}`, bodyFrom(opened.options));
@@ -104,7 +104,7 @@ export function cronsCommand(terminal: Terminal): Command {
       }),
       verb({
         name: 'pause',
-        summary: 'pause a schedule; fires missed meanwhile are not made up for',
+        summary: 'pause a schedule; missed fires are not caught up',
         run: async ({ tocsin }, name = '') => standing(await tocsin.cron.pause(name)),
       }),
       verb({
@@ -114,7 +114,7 @@ export function cronsCommand(terminal: Terminal): Command {
       }),
       verb({
         name: 'trigger',
-        summary: 'enqueue the job of a schedule now, in addition',
+        summary: 'enqueue the job of a schedule now, in addition to its fires',
         async run({ tocsin }, name = '') {
           const job = await tocsin.cron.trigger(name);
           return { value: { job }, text: `${job.id}  ${job.type}  ${job.queue}  ${job.state}` };
@@ -139,7 +139,7 @@ export function cronsCommand(terminal: Terminal): Command {
       }),
       verb<{ file: string }>({
         name: 'set-group',
-        summary: 'replace all schedules of a group; those left out are deleted',
+        summary: 'replace all schedules of a group; schedules not in the file are deleted',
         takes: ONE_GROUP,
         options: (command) =>
           command.requiredOption('--file <path>', 'JSON body, as over HTTP: {entries}; - reads standard input'),
@@ -154,11 +154,11 @@ export function cronsCommand(terminal: Terminal): Command {
       }),
       removal('the group', ({ tocsin }, name = '') => tocsin.cronGroups.delete(name), {
         name: 'remove-group',
-        summary: 'delete a group with all its schedules; their jobs stay',
+        summary: 'delete a group with all its schedules; their jobs are kept',
         takes: ONE_GROUP,
       }),
       removal('the schedule', ({ tocsin }, name = '') => tocsin.cron.delete(name), {
-        summary: 'delete the schedule; its jobs stay',
+        summary: 'delete the schedule; its jobs are kept',
       }),
     ],
   });

@@ -9,7 +9,7 @@ import { facts, type Terminal } from '../output';
 export function doctorCommand(terminal: Terminal, version: string): Command {
   return remote(
     'doctor',
-    'check the project in this folder, and the queue: configuration, key, versions, settings',
+    'check the project in this folder and the queue: configuration, key, versions, settings',
   ).action(async (options: ConnectionOptions) => {
     const { tocsin, endpoint, answer } = session(terminal, options);
     const checks = [...projectChecks(process.cwd()), ...(await serverChecks(tocsin, endpoint, version))];

@@ -23,7 +23,7 @@ export function enqueueCommand(terminal: Terminal): Command {
     .option('--delay <duration>', 'delay before the first run: 30s, 5m, PT1H');
   return addJobFlags(command)
     .option('--id <uuid>', 'id of the job: a UUIDv7')
-    .option('--idempotency-key <key>', 'a key enqueues only one job in 24 hours')
+    .option('--idempotency-key <key>', 'repeated requests with this key return the same job for 24 hours')
     .option('--wait', 'wait until the job ends, and print its result')
     .action(async (type: string, args: string[], options: Options) => {
       const { tocsin, answer } = session(terminal, options);

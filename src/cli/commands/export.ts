@@ -22,10 +22,10 @@ interface ExportFlags {
 }
 
 export function exportCommand(terminal: Terminal) {
-  return remote('export', 'write queues as a file: all that they have, to be imported elsewhere or later')
-    .argument('[queues...]', 'which; none: the whole deployment')
-    .option('-o, --output <file>', 'where to; default: standard output')
-    .option('--ended', 'with jobs that have completed, were cancelled or discarded; dead letters are always there')
+  return remote('export', 'write queues to a file: settings, jobs and schedules, to import them elsewhere or later')
+    .argument('[queues...]', 'names of queues; none: the whole deployment')
+    .option('-o, --output <file>', 'file to write to; default: standard output')
+    .option('--ended', 'include completed, cancelled and discarded jobs; dead letters are always included')
     .action(async (queues: string[], options: ExportFlags & ConnectionOptions) => {
       const opened = session<ExportFlags>(terminal, options);
       const { output } = options;
@@ -120,12 +120,12 @@ interface ImportFlags {
 }
 
 export function importCommand(terminal: Terminal) {
-  return remote('import', 'put queues of a file into this deployment; the whole file is checked first')
-    .argument('[file]', 'what tocsin export wrote; - reads standard input', '-')
-    .option('--queue <name>', 'another name for the queue, where the file has only one')
-    .option('--merge', 'also into queues that have other jobs; these stay, and so do the settings')
-    .option('--dry-run', 'check the file, and say what would be imported')
-    .addHelpText('after', '\nAn import that was cut off can be repeated: it continues behind the last part.')
+  return remote('import', 'import queues from a file into this deployment; the whole file is checked first')
+    .argument('[file]', 'file that tocsin export wrote; - reads standard input', '-')
+    .option('--queue <name>', 'new name for the queue, if the file contains only one')
+    .option('--merge', 'import also into queues with other jobs; keep those jobs and the settings')
+    .option('--dry-run', 'check the file and show what would be imported')
+    .addHelpText('after', '\nYou can repeat an interrupted import: it continues after the last part.')
     .action(async (file: string, options: ImportFlags & ConnectionOptions) => {
       const opened = session<ImportFlags>(terminal, options);
       const folder = file === '-' ? mkdtempSync(join(tmpdir(), 'tocsin-import-')) : undefined;

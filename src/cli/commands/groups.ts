@@ -29,7 +29,7 @@ const COLUMNS: readonly Column<QueueGroupsSeen['groups'][number]>[] = [
 export function groupsCommand(terminal: Terminal): Command {
   return resourceCommand<{ limit: number }>(terminal, {
     name: 'groups',
-    summary: 'list the groups of a queue, noisy ones first',
+    summary: 'list the groups of a queue, noisy groups first',
     takes: [['<queue>', 'name of the queue']],
     options: (command) => command.option('--limit <n>', 'maximum number of groups', integer(1, 100), 20),
     async list({ tocsin, options: { limit } }, queue = '') {
@@ -43,7 +43,7 @@ export function groupsCommand(terminal: Terminal): Command {
     verbs: [
       verb({
         name: 'show',
-        summary: 'show a group, its limits, and why it starts no job',
+        summary: 'show a group, its limits, and why its jobs wait',
         run: async (opened, queue = '', group = '') => one(opened, await opened.tocsin.queues.group(queue, group)),
       }),
       verb<Limits>({
@@ -54,8 +54,8 @@ export function groupsCommand(terminal: Terminal): Command {
             .option('--concurrency <n>', 'maximum number of attempts running at once', integer(1, 10_000))
             .option('--rate <n>', 'maximum number of starts in a period', integer(1, 1_000_000))
             .option('--period <period>', 'second, minute, hour, day, or a duration; with --rate')
-            .option('--max-waiting <n>', 'maximum number of jobs that wait', integer(1, 10_000_000))
-            .option('--weight <n>', 'its share in the turns', integer(1, 100)),
+            .option('--max-waiting <n>', 'maximum number of waiting jobs', integer(1, 10_000_000))
+            .option('--weight <n>', 'share of starts relative to other groups', integer(1, 100)),
         async run(opened, queue = '', group = '') {
           const { concurrency, rate, period, maxWaiting, weight } = opened.options;
           const starts = rate === undefined && period === undefined ? undefined : { limit: rate, period };
@@ -66,13 +66,13 @@ export function groupsCommand(terminal: Terminal): Command {
       }),
       verb({
         name: 'restore',
-        summary: 'remove the limits, the weight and the pause of a group; the settings of its queue apply again',
+        summary: 'remove the limits, weight and pause of a group; the settings of its queue apply again',
         run: async (opened, queue = '', group = '') =>
           one(opened, await opened.tocsin.queues.restoreGroup(queue, group)),
       }),
       verb({
         name: 'pause',
-        summary: 'pause a group: its jobs wait, those of others run',
+        summary: 'pause a group; jobs of other groups keep running',
         run: async (opened, queue = '', group = '') => one(opened, await opened.tocsin.queues.pauseGroup(queue, group)),
       }),
       verb({

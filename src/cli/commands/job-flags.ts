@@ -34,14 +34,14 @@ const FLAGS: { readonly [Name in ClientOption]?: Flag } = {
   tags: { flag: '--tag <tag>', text: 'tag; may be given several times', read: list },
   retention: {
     flag: '--retention <json>',
-    text: 'how long the job is kept after its end: a JSON object',
+    text: 'how long to keep the job after it ends: a JSON object',
     read: object('--retention'),
   },
   targetUrl: { flag: '--target-url <url>', text: 'URL that the job is sent to' },
   unique: { flag: '--unique <json>', text: 'unique policy: a JSON object', read: object('--unique') },
   rateLimit: {
     flag: '--rate-limit <json>',
-    text: 'limit that the job counts under: a JSON object',
+    text: 'rate and concurrency limit: a JSON object',
     read: object('--rate-limit'),
   },
   schema: { flag: '--schema <name>', text: 'name of the schema of its arguments' },

@@ -22,16 +22,16 @@ interface Options extends ConnectionOptions {
 const each = (text: string, before: string[] = []): string[] => [...before, text];
 
 export function migrateCommand(terminal: Terminal): Command {
-  return remote('migrate', 'move the jobs that wait in another queue here, and its schedules; it is only read')
-    .addArgument(new Argument('<system>', 'the other queue').choices(Object.keys(SYSTEMS)))
-    .argument('[address]', 'where its data is: redis://… or postgres://…; or --from-env')
-    .option('--from-env <name>', 'environment variable that has the address, since it may hold a password')
-    .option('--queue <name>', 'only this queue of theirs; repeatable (default: all)', list)
+  return remote('migrate', 'move waiting jobs and schedules from another queue, which is only read')
+    .addArgument(new Argument('<system>', 'system to move from').choices(Object.keys(SYSTEMS)))
+    .argument('[address]', 'address of its data: redis://… or postgres://…; or use --from-env')
+    .option('--from-env <name>', 'environment variable with the address, which may contain a password')
+    .option('--queue <name>', 'only this queue of the other system; repeatable (default: all)', list)
     .option('--prefix <text>', 'prefix of the keys in Redis (default: bull for BullMQ)')
     .option('--schema <name>', 'schema in PostgreSQL (default: graphile_worker or pgboss)')
     .option('--crontab <file>', 'crontab of graphile-worker, whose entries become schedules')
-    .option('--as <name=[queue][:type]>', 'what becomes of a name of theirs, of a queue or of a job; repeatable', each)
-    .option('--dry-run', 'check all of it and report, but send nothing')
+    .option('--as <name=[queue][:type]>', 'new name for a queue or job of the other system; repeatable', each)
+    .option('--dry-run', 'check everything and report, but send nothing')
     .action(async (system: string, address: string | undefined, options: Options) => {
       const { tocsin, answer } = session(terminal, options);
       const url = addressOf(address, options, terminal.env);

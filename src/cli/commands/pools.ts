@@ -78,7 +78,7 @@ export function poolsCommand(terminal: Terminal): Command {
         },
       }),
       removal('the pool', ({ tocsin }, name = '') => tocsin.pools.delete(name), {
-        summary: 'delete a pool; its queues stay',
+        summary: 'delete a pool; its queues are kept',
       }),
     ],
   });

@@ -20,35 +20,31 @@ function grace(text: string): number {
 
 export function serveCommand(terminal: Terminal): Command {
   return new Command('serve')
-    .description('serve the queue from this machine, without Cloudflare: on plain workerd, state in a folder')
-    .option('--state <folder>', 'where everything is kept', STATE)
-    .option('--host <address>', 'where to listen; without a key only on this machine', '127.0.0.1')
-    .option('--port <n>', 'where to listen; 0: any that is free', integer(0, 65_535), 8787)
-    .option('--config <file>', 'wrangler configuration of a Worker that holds the queue; default: that of this folder')
-    .option('--no-config', 'serve the queue alone, whatever this folder has')
+    .description('serve the queue on this machine, without Cloudflare: plain workerd, state in a folder')
+    .option('--state <folder>', 'folder that stores the queues', STATE)
+    .option('--host <address>', 'address to listen on; addresses beyond this machine require a key', '127.0.0.1')
+    .option('--port <n>', 'port to listen on; 0: any free port', integer(0, 65_535), 8787)
+    .option('--config <file>', 'wrangler configuration of a Worker with the queue; default: the one in this folder')
+    .option('--no-config', 'ignore the configuration in this folder and serve only the queue')
     .option('--env <name>', 'environment of the configuration')
-    .option(
-      '--handlers <[types=]folder>',
-      'serve this handler Worker beside it, for these job types; repeatable',
-      folders,
-    )
+    .option('--handlers <[types=]folder>', 'also run this handler Worker, for these job types; repeatable', folders)
     .option('--env-file <file>', 'file of lines NAME=value: API_KEYS and other variables of the Workers')
     .option('--pass-env <names>', 'pass these environment variables to the Workers', list)
-    .option('--allow-network <block>', 'let Workers reach private, local, or a block such as 10.0.0.0/8', list)
+    .option('--allow-network <block>', 'let Workers call private, local, or a block such as 10.0.0.0/8', list)
     .option('--cluster <bucket>', 'experimental: share the queues with other processes, through s3://bucket/prefix')
-    .option('--cluster-address <host:port>', 'where this process listens for the others; default: this machine only')
-    .option('--cluster-advertise <host:port>', 'where the others reach this process, if that is another address')
-    .option('--behind-proxy', 'trust X-Forwarded-Proto and CF-Connecting-IP, which a proxy in front sets')
+    .option('--cluster-address <host:port>', 'address to listen on for the other processes; default: this machine only')
+    .option('--cluster-advertise <host:port>', 'address at which other processes reach this one, if it differs')
+    .option('--behind-proxy', 'trust X-Forwarded-Proto and CF-Connecting-IP from a proxy')
     .option('--tls-cert <file>', 'serve HTTPS with this certificate chain (PEM)')
-    .option('--tls-key <file>', 'the private key of the certificate (PEM)')
+    .option('--tls-key <file>', 'private key of the certificate (PEM)')
     .addOption(
-      new Option('--grace <duration>', 'how long calls to handlers may take that run when it is ended')
+      new Option('--grace <duration>', 'time for running handlers to finish at shutdown')
         .argParser(grace)
         .default(30_000, '30s'),
     )
     .option('--pretty', 'print lines for humans, not JSON')
-    .option('--json', 'print JSON lines, which is the default')
-    .addHelpText('after', '\nSIGTERM or SIGINT ends it when what runs is done; a second one ends it at once.')
+    .option('--json', 'print JSON lines (the default)')
+    .addHelpText('after', '\nSIGTERM and SIGINT let running jobs finish, then stop; a second signal stops immediately.')
     .action(async (options: Partial<ServeOptions>) => {
       const { handlers = [], passEnv = [], allowNetwork = [], ...rest } = options;
       await serve(terminal, process.cwd(), { ...rest, handlers, passEnv, allowNetwork } as ServeOptions);
@@ -57,9 +53,9 @@ export function serveCommand(terminal: Terminal): Command {
 
 export function backupCommand(terminal: Terminal): Command {
   return new Command('backup')
-    .description('copy the state of tocsin serve as it is at one moment, while it serves or not')
-    .argument('<folder>', 'where to; it must not exist, or be empty')
-    .option('--state <folder>', 'the state folder', STATE)
+    .description('copy the state of tocsin serve consistently, even while it runs')
+    .argument('<folder>', 'folder to write to; must not exist or be empty')
+    .option('--state <folder>', 'state folder', STATE)
     .option('--json', 'print JSON')
     .action(async (target: string, { state, json }: { state: string; json?: boolean }) => {
       const { heldMs, ...copied } = await backUp(state, target, terminal.now);
@@ -71,8 +67,8 @@ export function backupCommand(terminal: Terminal): Command {
 export function restoreCommand(terminal: Terminal): Command {
   return new Command('restore')
     .description('make a state folder for tocsin serve from a backup')
-    .argument('<backup>', 'a folder that tocsin backup wrote')
-    .option('--state <folder>', 'the new state folder; it must not exist, or be empty', STATE)
+    .argument('<backup>', 'folder that tocsin backup wrote')
+    .option('--state <folder>', 'new state folder; must not exist or be empty', STATE)
     .option('--json', 'print JSON')
     .action(async (backup: string, { state, json }: { state: string; json?: boolean }) => {
       const copied = await restore(backup, state);

@@ -28,7 +28,7 @@ export function targetsCommand(terminal: Terminal): Command {
     verbs: [
       verb({
         name: 'resume',
-        summary: 'call a handler that is down, to see whether it is up',
+        summary: 'call a handler that is down now, and resume it if it responds',
         async run({ tocsin }, name = '') {
           const outcome = await tocsin.targets.resume(name);
           const { tried, resumed, queues } = outcome;
