@@ -77,9 +77,9 @@ export const alerts = {
   list: get<{ query: CursorQuery; 200: AlertList }>('/alerts'),
   /** Creates an alert rule. */
   create: post<{ body: AlertRequest; 201: AlertChanged; errors: 409 }>('/alerts', { audit: 'alert.create' }),
-  /** Shows an alert rule, and how it stands in each queue. */
+  /** Shows an alert rule and its state in each queue. */
   show: get<{ 200: Alert; errors: 404 }>('/alerts/:id'),
-  /** Changes the members of an alert rule that are named. */
+  /** Changes the given members of an alert rule. */
   change: patch<{ body: Partial<AlertRequest>; 200: AlertChanged; errors: 404 }>('/alerts/:id', {
     audit: 'alert.change',
   }),

@@ -44,6 +44,6 @@ interface AuditQuery extends PageQuery {
 
 /** Below `/ojs/v1/admin`. */
 export const audit = {
-  /** Lists what operators have changed, the latest first. */
+  /** Lists changes made by operators, newest first. */
   list: get<{ query: AuditQuery; 200: AuditList }>('/audit'),
 };

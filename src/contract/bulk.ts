@@ -133,7 +133,7 @@ type ActingByFilter = {
 
 /** Below `/ojs/v1`. */
 export const bulk = {
-  /** Enqueues jobs of which some may be refused, and says of each what became of it; or all or none. */
+  /** Enqueues jobs and returns the outcome of each; or all or none. */
   enqueue: post<{
     body: BulkEnqueue;
     201: BulkEnqueued;
@@ -143,33 +143,33 @@ export const bulk = {
   }>('/jobs/bulk', { ...DATA, takesIdempotencyKey: true }),
   /** Cancels many jobs. */
   cancel: post<Acting>('/jobs/bulk/cancel', { audit: 'jobs.cancel', takesIdempotencyKey: true }),
-  /** Runs many jobs again. */
+  /** Retries many jobs. */
   retry: post<Acting>('/jobs/bulk/retry', { audit: 'jobs.retry', takesIdempotencyKey: true }),
   /** Removes many jobs that have ended. */
   delete: post<Acting>('/jobs/bulk/delete', { audit: 'jobs.delete', scope: 'admin:purge', takesIdempotencyKey: true }),
-  /** Shows how far an operation is. */
+  /** Shows the progress of an operation. */
   progress: get<{ query: WaitQuery; 200: OperationProgress; errors: 404 }>('/jobs/bulk/:id'),
-  /** Stops an operation; what it has done stays done. */
+  /** Stops an operation; finished changes are kept. */
   abort: del<{ 200: OperationProgress; errors: 404 }>('/jobs/bulk/:id', { audit: 'operation.abort' }),
 };
 
 /** Below `/ojs/v1/admin`. */
 export const operations = {
-  /** Lists the operations that run, and those that ended within a day. */
+  /** Lists running operations, and those that ended within a day. */
   list: get<{ query: CursorQuery & { queue?: string }; 200: OperationList }>('/operations'),
-  /** Shows how far an operation is. */
+  /** Shows the progress of an operation. */
   progress: get<{ query: WaitQuery; 200: OperationProgress; errors: 404 }>('/operations/:id'),
-  /** Stops an operation; what it has done stays done. */
+  /** Stops an operation; finished changes are kept. */
   abort: post<{ 200: OperationProgress; errors: 404 }>('/operations/:id/abort', { audit: 'operation.abort' }),
-  /** Shows how far an operation is. */
+  /** Shows the progress of an operation. */
   progressOfBulk: get<{ query: WaitQuery; 200: OperationProgress; errors: 404 }>('/jobs/bulk/:id'),
-  /** Stops an operation; what it has done stays done. */
+  /** Stops an operation; finished changes are kept. */
   abortOfBulk: del<{ 200: OperationProgress; errors: 404 }>('/jobs/bulk/:id', { audit: 'operation.abort' }),
 };
 
 /** Below `/ojs/v1/admin`, by filter alone. */
 export const operateByFilter = {
-  /** Runs many jobs again. */
+  /** Retries many jobs. */
   retry: post<ActingByFilter>('/jobs/bulk/retry', { audit: 'jobs.retry', takesIdempotencyKey: true }),
   /** Cancels many jobs. */
   cancel: post<ActingByFilter>('/jobs/bulk/cancel', { audit: 'jobs.cancel', takesIdempotencyKey: true }),

@@ -51,9 +51,9 @@ export const sdkCheckpoints = {
   save: post<{ body: CheckpointReport; 200: CheckpointSaved; errors: 404 | 409 | 413 }>('/checkpoints/:id', REPORTS),
   /** Shows the checkpoint of a job. */
   show: get<{ 200: CheckpointAnswer; errors: 404 }>('/checkpoints/:id'),
-  /** Removes it. */
+  /** Removes the checkpoint of a job. */
   remove: del<{ body: AttemptName; 200: CheckpointDeleted; errors: 404 | 409 }>('/checkpoints/:id', DATA),
-  /** Says whether a job has a checkpoint, and shows it. */
+  /** Shows whether a job has a checkpoint, and its contents. */
   resume: get<{ 200: CheckpointResume; errors: 404 }>('/checkpoints/:id/resume'),
 };
 
@@ -61,13 +61,13 @@ export const sdkCheckpoints = {
 export const checkpoints = {
   /** Saves a checkpoint. */
   save: put<{ body: CheckpointReport; 200: CheckpointSaved; errors: 404 | 409 | 413 }>('/jobs/:id/checkpoint', REPORTS),
-  /** The same. */
+  /** Saves a checkpoint, like PUT. */
   post: post<{ body: CheckpointReport; 200: CheckpointSaved; errors: 404 | 409 | 413 }>(
     '/jobs/:id/checkpoint',
     REPORTS,
   ),
   /** Shows the checkpoint of a job. */
   show: get<{ 200: CheckpointAnswer; errors: 404 }>('/jobs/:id/checkpoint'),
-  /** Removes it. */
+  /** Removes the checkpoint of a job. */
   remove: del<{ body: AttemptName; 200: CheckpointDeleted; errors: 404 | 409 }>('/jobs/:id/checkpoint', DATA),
 };

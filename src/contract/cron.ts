@@ -234,7 +234,7 @@ interface HistoryQuery {
 
 /** Below `/ojs/v1`. */
 export const crons = {
-  /** Declares a schedule: creates it, or replaces the one of that name. */
+  /** Creates a schedule, or replaces the one with this name. */
   save: post<{ body: CronDeclaration; 200: CronSaved; 201: CronSaved; errors: 409 | 422 }>('/cron', {
     judgesMembers: true,
     audit: 'cron.save',
@@ -245,51 +245,51 @@ export const crons = {
   items: get<{ query: CronQuery; 200: CronItems }>('/crons'),
   /** Deletes a schedule. The jobs it has enqueued stay. */
   remove: del<{ 200: CronDeleted; errors: 404 }>('/cron/:name', { audit: 'cron.delete' }),
-  /** Deletes a schedule without showing it. The jobs it has enqueued stay. */
+  /** Deletes a schedule, without a body in the response. The jobs it has enqueued stay. */
   removeItem: del<{ 204: null; errors: 404 }>('/crons/:name', { audit: 'cron.delete' }),
   /** Shows a schedule, with its next fires. */
   show: get<{ 200: CronAnswer; errors: 404 }>('/cron/:name'),
-  /** Changes the members of a schedule that are named. */
+  /** Changes the given members of a schedule. */
   change: patch<{ body: CronChange; 200: CronAnswer; errors: 404 | 409 | 422 }>('/cron/:name', {
     judgesMembers: true,
     audit: 'cron.change',
   }),
-  /** Changes the members of a schedule that are named, like PATCH. */
+  /** Changes the given members of a schedule, like PATCH. */
   replace: put<{ body: CronChange; 200: CronAnswer; errors: 404 | 409 | 422 }>('/cron/:name', {
     judgesMembers: true,
     audit: 'cron.change',
   }),
-  /** Stops a schedule from firing. It does not catch up on the times of the pause. */
+  /** Pauses a schedule. It does not catch up on the times of the pause. */
   pause: post<{ 200: CronAnswer; errors: 404 }>('/cron/:name/pause', { audit: 'cron.pause' }),
-  /** Lets a paused schedule fire again. */
+  /** Resumes a paused schedule. */
   resume: post<{ 200: CronAnswer; errors: 404 }>('/cron/:name/resume', { audit: 'cron.resume' }),
-  /** Enqueues the job of a schedule now, whatever its times, limit and pause. */
+  /** Enqueues the job of a schedule now, regardless of its times, limit and pause. */
   trigger: post<{ 200: CronTriggered; 201: CronTriggered; errors: 404 | 409 | 422 | 429 }>('/cron/:name/trigger', {
     audit: 'cron.trigger',
   }),
-  /** Shows the jobs that a schedule has enqueued recently, and the fires that it skipped. */
+  /** Lists jobs that a schedule enqueued recently, and skipped fires. */
   history: get<{ query: HistoryQuery; 200: CronHistory; errors: 404 }>('/cron/:name/history'),
   /** Shows a schedule, with its next fires, as the dashboard reads it. */
   showItem: get<{ 200: CronStatus; errors: 404 }>('/crons/:name'),
-  /** Changes the members of a schedule that are named. */
+  /** Changes the given members of a schedule. */
   changeItem: patch<{ body: CronChange; 200: CronChanged; errors: 404 | 409 | 422 }>('/crons/:name', {
     judgesMembers: true,
     audit: 'cron.change',
   }),
-  /** Changes the members of a schedule that are named, like PATCH. */
+  /** Changes the given members of a schedule, like PATCH. */
   replaceItem: put<{ body: CronChange; 200: CronChanged; errors: 404 | 409 | 422 }>('/crons/:name', {
     judgesMembers: true,
     audit: 'cron.change',
   }),
-  /** Stops a schedule from firing. */
+  /** Pauses a schedule. */
   pauseItem: post<{ 200: CronStatus; errors: 404 }>('/crons/:name/pause', { audit: 'cron.pause' }),
-  /** Lets a paused schedule fire again. */
+  /** Resumes a paused schedule. */
   resumeItem: post<{ 200: CronStatus; errors: 404 }>('/crons/:name/resume', { audit: 'cron.resume' }),
   /** Enqueues the job of a schedule now. */
   triggerItem: post<{ 200: CronTriggered; 201: CronTriggered; errors: 404 | 409 | 422 | 429 }>('/crons/:name/trigger', {
     audit: 'cron.trigger',
   }),
-  /** Shows the jobs that a schedule has enqueued recently, and the fires that it skipped. */
+  /** Lists jobs that a schedule enqueued recently, and skipped fires. */
   historyOfItem: get<{ query: HistoryQuery; 200: CronHistory; errors: 404 }>('/crons/:name/history'),
 };
 
@@ -299,7 +299,7 @@ export const cronGroups = {
   list: get<{ query: CursorQuery; 200: CronGroupList }>('/cron-groups'),
   /** Shows a group with its schedules and their next fires. */
   show: get<{ 200: CronGroup; errors: 404 }>('/cron-groups/:name'),
-  /** Declares all schedules of a group: adds, replaces, and deletes those of the group that are not listed. */
+  /** Replaces all schedules of a group; schedules that are not listed are deleted. */
   replace: put<{ body: CronGroupDeclaration; 200: CronGroupDeclared; errors: 409 | 422 }>('/cron-groups/:name', {
     judgesMembers: true,
     audit: 'cron_group.replace',

@@ -95,7 +95,7 @@ type Acting = {
 const shared = {
   /** Counts the dead letters by queue, type and error. */
   stats: get<{ 200: DeadLetterStats }>('/dead-letter/stats'),
-  /** Runs many dead letters again. */
+  /** Retries many dead letters. */
   retryMany: post<Acting>('/dead-letter/retry', { audit: 'dead_letters.retry', takesIdempotencyKey: true }),
   /** Removes many dead letters. */
   deleteMany: del<Acting>('/dead-letter', {
@@ -103,7 +103,7 @@ const shared = {
     scope: 'admin:purge',
     takesIdempotencyKey: true,
   }),
-  /** Runs a dead letter again, in its queue or another one. */
+  /** Retries a dead letter, in its queue or another one. */
   retry: post<{ body: { override?: RetryOverride }; 200: JobAnswer; errors: 404 | 409 | 422 }>(
     '/dead-letter/:id/retry',
     { audit: 'dead_letter.retry' },
@@ -119,7 +119,7 @@ export const deadLetters = {
   ...shared,
   /** Shows a dead letter. */
   show: get<{ 200: JobAnswer; errors: 404 }>('/dead-letter/:id'),
-  /** Removes the dead letters above an age. */
+  /** Deletes the dead letters above an age. */
   purge: post<{
     query: WaitQuery & { queue?: string; older_than?: string };
     body: { older_than?: string; idempotency_key?: string };

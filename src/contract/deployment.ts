@@ -72,8 +72,8 @@ export interface DeploymentReset {
 
 /** Below `/ojs/v1/admin`. */
 export const deployments = {
-  /** Shows what the code declares, what of it holds, and what operators changed. */
+  /** Shows what the code declares, what is in effect, and what operators changed. */
   show: get<{ 200: Deployment }>('/deployment', { asItIs: true }),
-  /** Puts into effect what the code declares. */
+  /** Applies what the code declares. */
   apply: post<{ body: DeploymentReset; 200: DeploymentApplied }>('/deployment/apply', { audit: 'deployment.apply' }),
 };

@@ -89,6 +89,6 @@ export const events = {
     204: null;
     errors: 404;
   }>('/queues/:name/events'),
-  /** Opens a WebSocket, which follows the channels that its messages name. */
+  /** Opens a WebSocket to follow channels. */
   socket: get<{ fromClient: LiveRequest; fromServer: LiveMessage; 101: null; errors: 426 }>('/ws'),
 };

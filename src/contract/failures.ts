@@ -95,11 +95,11 @@ interface WaitQuery {
 
 /** Below `/ojs/v1/admin`. */
 export const failures = {
-  /** Lists the groups of the newest failures, those with most jobs first. */
+  /** Lists the groups of the newest failures, largest first. */
   list: get<{ query: ListQuery; 200: FailureGroups }>('/failures'),
   /** Shows one group of failures. */
   show: get<{ query: OneQuery; 200: FailureGroupFound; errors: 404 }>('/failures/:fingerprint'),
-  /** Runs the jobs of a group again. A longer operation continues by itself. */
+  /** Retries the jobs of a group. A longer operation continues by itself. */
   redrive: post<{
     query: WaitQuery;
     body: FailureGroupPart;
@@ -107,7 +107,7 @@ export const failures = {
     202: Operation;
     errors: 409;
   }>('/failures/:fingerprint/redrive', { audit: 'failure.redrive', takesIdempotencyKey: true }),
-  /** Removes the jobs of a group for good, those that wait for an attempt too. */
+  /** Deletes the jobs of a group permanently, including waiting ones. */
   discard: post<{
     query: WaitQuery;
     body: FailureGroupPart;

@@ -49,14 +49,14 @@ export interface JobRetries {
 
 /** Below `/ojs/v1`. */
 export const history = {
-  /** Lists the failed attempts of a job, and says when the next one comes. */
+  /** Lists the failed attempts of a job, and the time of the next one. */
   retries: get<{ 200: JobRetries; errors: 404 }>('/jobs/:id/retries'),
-  /** Tells the history of a job, oldest first. */
+  /** Lists the history of a job, oldest first. */
   show: get<{ query: CursorQuery; 200: JobHistory; errors: 404 }>('/jobs/:id/history'),
-  /** Refused: a job's history is its own record, and goes with it. */
+  /** Rejected: the history of a job is deleted with the job. */
   forget: del<{ 204: null; errors: 422 }>('/jobs/:id/history', DATA),
-  /** Tells the history of a job, oldest first. */
+  /** Lists the history of a job, oldest first. */
   showOfEvents: get<{ query: CursorQuery; 200: JobHistory; errors: 404 }>('/events/:id/history'),
-  /** Refused: a job's history is its own record, and goes with it. */
+  /** Rejected: the history of a job is deleted with the job. */
   forgetOfEvents: del<{ 204: null; errors: 422 }>('/events/:id/history', DATA),
 };

@@ -251,7 +251,7 @@ export interface NewJob extends GivenOptions<OptionName> {
 
 /** Below `/ojs/v1`. */
 export const jobs = {
-  /** Enqueues a job; or answers the one that a unique policy has found, or made it a part of. */
+  /** Enqueues a job, or returns the job that a unique policy found or extended. */
   enqueue: post<{
     body: NewJob;
     201: Enqueued | BatchAnswer;
@@ -261,7 +261,7 @@ export const jobs = {
     ...DATA,
     takesIdempotencyKey: true,
   }),
-  /** Enqueues jobs: all or none, also over several queues. */
+  /** Enqueues all jobs or none, also in several queues. */
   enqueueBatch: post<{ body: { jobs: NewJob[]; idempotency_key?: string }; 201: BatchAnswer; errors: 409 | 422 | 429 }>(
     '/jobs/batch',
     {
@@ -273,13 +273,13 @@ export const jobs = {
   list: get<{ query: CursorQuery & JobQuery; 200: JobList }>('/jobs'),
   /** Counts jobs. */
   count: get<{ query: JobQuery; 200: { count: number } }>('/jobs/count'),
-  /** Shows a job; one that waits says what for. */
+  /** Shows a job, and why it waits. */
   show: get<{ 200: JobAnswer; errors: 404 }>('/jobs/:id'),
-  /** Changes a job that waits. */
+  /** Changes a waiting job. */
   change: patch<{ body: JobChange; 200: JobAnswer; errors: 404 | 409 | 422 }>('/jobs/:id', DATA),
   /** Cancels a job that has not ended. */
   cancel: del<{ 200: JobAnswer; errors: 404 | 409 }>('/jobs/:id', DATA),
-  /** The same. */
+  /** Cancels a job, like DELETE. */
   cancelByPost: post<{ 200: JobAnswer; errors: 404 | 409 }>('/jobs/:id/cancel', DATA),
   /** Makes a pending job available. */
   activate: post<{ 200: JobAnswer; errors: 404 | 409 }>('/jobs/:id/activate', DATA),
@@ -287,25 +287,25 @@ export const jobs = {
 
 /** Below `/ojs/v1/admin`. */
 export const inspectedJobs = {
-  /** Shows a job with its policy, its errors, and why it ended; with `timeline` its whole story. */
+  /** Shows a job with its policy, errors and reason; with `timeline` its whole story. */
   show: get<{ query: { timeline?: boolean }; 200: InspectedJob; errors: 404 }>('/jobs/:id'),
-  /** Changes a job that waits. */
+  /** Changes a waiting job. */
   change: patch<{ body: JobChange; 200: JobAnswer; errors: 404 | 409 | 422 }>('/jobs/:id', {
     judgesMembers: true,
     audit: 'job.change',
   }),
-  /** Runs a job again, perhaps with something changed. */
+  /** Retries a job, optionally with changes. */
   retry: post<{ body: RetriedJob; 200: JobAnswer; errors: 404 | 409 | 413 | 422 }>('/jobs/:id/retry', {
     audit: 'job.retry',
   }),
-  /** Enqueues a new job like this one. */
+  /** Enqueues a copy of a job. */
   clone: post<{
     body: ClonedJob;
     201: Enqueued;
     200: Deduplicated | Accumulated;
     errors: 404 | 409 | 413 | 422 | 429;
   }>('/jobs/:id/clone', { audit: 'job.clone', takesIdempotencyKey: true }),
-  /** Makes a job that waits available now. */
+  /** Makes a waiting job available now. */
   runNow: post<{ 200: JobAnswer; errors: 404 | 409 }>('/jobs/:id/activate', { audit: 'job.activate' }),
   /** Cancels a job that has not ended. */
   cancel: post<{ 200: JobAnswer; errors: 404 | 409 }>('/jobs/:id/cancel', { audit: 'job.cancel' }),
@@ -321,6 +321,6 @@ interface InspectedQuery extends CursorQuery, JobQuery {
 
 /** Below `/ojs/v1/admin`: it stands before the operations on many. */
 export const jobItems = {
-  /** Lists jobs without what they carry. */
+  /** Lists jobs without their payload. */
   list: get<{ query: InspectedQuery; 200: JobItems }>('/jobs'),
 };

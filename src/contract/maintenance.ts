@@ -33,14 +33,14 @@ export interface MaintenanceNotice {
 
 /** Below `/ojs/v1/admin`. */
 export const maintenance = {
-  /** Shows whether the deployment is in maintenance. */
+  /** Shows whether maintenance is on. */
   show: get<{ 200: MaintenanceState }>('/system/maintenance'),
-  /** Begins maintenance, or ends it. */
+  /** Starts or ends maintenance. */
   change: post<{ body: MaintenanceNotice; 200: MaintenanceChanged }>('/system/maintenance', {
     audit: 'maintenance.set',
   }),
-  /** Shows whether the deployment is in maintenance, under another path. */
+  /** Shows whether maintenance is on, under another path. */
   showHere: get<{ 200: MaintenanceState }>('/maintenance'),
-  /** Begins maintenance, or ends it, under another path. */
+  /** Starts or ends maintenance, under another path. */
   changeHere: post<{ body: MaintenanceNotice; 200: MaintenanceChanged }>('/maintenance', { audit: 'maintenance.set' }),
 };

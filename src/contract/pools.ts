@@ -79,12 +79,12 @@ export const pools = {
   list: get<{ query: CursorQuery; 200: PoolList }>('/pools'),
   /** Shows a pool. */
   show: get<{ 200: PoolAnswer; errors: 404 }>('/pools/:name'),
-  /** Defines a pool, or replaces it. */
+  /** Creates or replaces a pool. */
   define: put<{ body: PoolRequest; 200: PoolAnswer; 201: PoolAnswer; errors: 409 }>('/pools/:name', {
     audit: 'pool.put',
   }),
-  /** Removes a pool: its queues are on their own again. */
+  /** Deletes a pool; its queues are kept. */
   remove: del<{ 200: { deleted: true }; errors: 404 }>('/pools/:name', { audit: 'pool.delete' }),
-  /** Shows what the pools have given, queue by queue. */
+  /** Shows how many jobs the pools handed out, by queue. */
   stats: get<{ query: StatsQuery; 200: SchedulingStats; errors: 404 }>('/scheduling/stats'),
 };

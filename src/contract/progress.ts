@@ -55,9 +55,9 @@ export type ProgressMessage = ProgressStep | ProgressEnd;
 export const progress = {
   /** Reports the progress of an attempt. */
   report: put<{ body: ProgressReport; 200: JobProgress; errors: 404 | 409 }>('/jobs/:id/progress', REPORTS),
-  /** The same. */
+  /** Reports the progress of an attempt, like PUT. */
   post: post<{ body: ProgressReport; 200: JobProgress; errors: 404 | 409 }>('/jobs/:id/progress', REPORTS),
-  /** The same, with the job in `job_id`. */
+  /** Reports the progress of the job in `job_id`. */
   ofWorker: post<{ body: ProgressReport; 200: JobProgress; errors: 404 | 409 }>('/workers/progress', REPORTS),
   /** Shows the progress of a job. */
   show: get<{ 200: JobProgress; errors: 404 }>('/jobs/:id/progress'),

@@ -205,22 +205,22 @@ export interface HeartbeatAnswer {
 
 /** Below `/ojs/v1`. */
 export const pull = {
-  /** Hands out jobs, each under a lease; waits for them where it is asked to. */
+  /** Leases jobs; waits for them if requested. */
   fetch: post<{ body: FetchRequest; 200: Fetched; errors: 404 }>('/workers/fetch', { ...DATA, toWorker: true }),
-  /** Hands out jobs, under another path. */
+  /** Leases jobs, under another path. */
   fetchJobs: post<{ body: FetchRequest; 200: Fetched; errors: 404 }>('/jobs/fetch', { ...DATA, toWorker: true }),
-  /** Takes a sign of life of a worker, and tells it what to do. */
+  /** Accepts the heartbeat of a worker, and returns what it must do. */
   heartbeat: post<{ body: HeartbeatRequest; 200: HeartbeatAnswer }>('/workers/heartbeat', REPORTS),
-  /** Takes a sign of life of a worker, under another path. */
+  /** Accepts the heartbeat of a worker, under another path. */
   beat: post<{ body: HeartbeatRequest; 200: HeartbeatAnswer }>('/workers/beat', REPORTS),
-  /** Takes the report that an attempt has succeeded. */
+  /** Reports that an attempt succeeded. */
   ack: post<{ body: Ack; 200: Acked; errors: 404 | 409 }>('/workers/ack', REPORTS),
-  /** Takes the report that an attempt has failed, or gives its job back. */
+  /** Reports that an attempt failed, or returns its job. */
   nack: post<{ body: Nack; 200: Nacked; errors: 404 | 409 }>('/workers/nack', REPORTS),
-  /** Takes many reports, each on its own: 207 when some were refused. */
+  /** Accepts many reports, each separately: 207 if some were rejected. */
   report: post<{ body: ReportRequest; 200: ReportOutcomes; 207: ReportOutcomes }>('/workers/report', REPORTS),
-  /** Takes the report that an attempt of a job has succeeded. */
+  /** Reports that an attempt of a job succeeded. */
   ackJob: post<{ body: Ack; 200: Acked; errors: 404 | 409 }>('/jobs/:id/ack', REPORTS),
-  /** Takes the report that an attempt of a job has failed, or gives the job back. */
+  /** Reports that an attempt of a job failed, or returns the job. */
   nackJob: post<{ body: Nack; 200: Nacked; errors: 404 | 409 }>('/jobs/:id/nack', REPORTS),
 };

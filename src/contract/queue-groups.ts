@@ -61,14 +61,14 @@ export interface QueueGroupList extends Page<QueueGroup> {
 
 /** Below `/ojs/v1`. */
 export const queueGroups = {
-  /** Shows a group: what waits and runs, what limits it, and why it starts no job. */
+  /** Shows a group: its jobs, its limits, and why its jobs wait. */
   show: get<{ 200: QueueGroupDetail }>('/queues/:name/groups/:group'),
   /** Changes the limits, the weight or the pause of one group. */
   change: put<{ body: GroupChange; 200: QueueGroupDetail; errors: 404 | 409 | 422 }>('/queues/:name/groups/:group', {
     judgesMembers: true,
     audit: 'group.change',
   }),
-  /** Returns a group to what its queue says. */
+  /** Removes the limits, weight and pause of a group. */
   restore: del<{ 200: QueueGroupDetail }>('/queues/:name/groups/:group', { audit: 'group.restore' }),
   /** Pauses a group: its jobs wait until it is resumed. Those of other groups continue. */
   pause: post<{ 200: QueueGroupDetail; errors: 404 | 409 }>('/queues/:name/groups/:group/pause', {

@@ -260,9 +260,9 @@ interface OverviewQuery extends CursorQuery, Included {
 
 /** Below `/ojs/v1` and `/ojs/v1/admin`. They stand before those of single queues. */
 export const queueDefaults = {
-  /** Shows the settings that hold in every queue which says nothing else. */
+  /** Shows the default settings of all queues. */
   show: get<{ 200: QueueDefaults }>('/queues/_default/config'),
-  /** Changes the settings that hold in every queue which says nothing else. */
+  /** Changes the default settings of all queues. */
   change: put<{ body: QueueConfigChange; 200: QueueDefaultsChanged; errors: 422 }>('/queues/_default/config', {
     judgesMembers: true,
     audit: 'defaults.configure',
@@ -277,20 +277,20 @@ export const queues = {
   show: get<{ 200: QueueDetail; errors: 404 }>('/queues/:name'),
   /** Counts the jobs of a queue; zeros for one that does not exist. */
   stats: get<{ 200: QueueStatistics }>('/queues/:name/stats'),
-  /** Pauses a queue: it accepts jobs and hands none out, until it is resumed. */
+  /** Pauses a queue: it accepts jobs but hands none out. */
   pause: post<{ 200: QueuePaused; errors: 404 | 409 }>('/queues/:name/pause', { audit: 'queue.pause' }),
   /** Ends a pause or a drain. */
   resume: post<{ 200: QueueResumed; errors: 404 | 409 }>('/queues/:name/resume', { audit: 'queue.resume' }),
-  /** Shows the settings of a queue: its own, and what holds. */
+  /** Shows the settings of a queue: its own, and the effective ones. */
   config: get<{ 200: QueueSettings }>('/queues/:name/config'),
-  /** Changes the named settings. Creates the queue if it does not exist. */
+  /** Changes the given settings. Creates the queue if it does not exist. */
   configure: put<{ body: QueueConfigChange; 200: QueueConfigured; errors: 422 }>('/queues/:name/config', {
     judgesMembers: true,
     audit: 'queue.configure',
   }),
   /** Counts the jobs that have not ended, by priority. */
   priorities: get<{ 200: Priorities }>('/queues/:name/priority-stats'),
-  /** Lists the groups of jobs that wait or run, noisy ones first. */
+  /** Lists the groups with waiting or running jobs, noisy groups first. */
   groups: get<{ query: PageQuery; 200: QueueGroupList }>('/queues/:name/groups'),
 };
 
@@ -301,9 +301,9 @@ export const queueManagement = {
     judgesMembers: true,
     audit: 'queue.create',
   }),
-  /** Drains a queue: it hands out its jobs and accepts none, until it is resumed. */
+  /** Drains a queue: it hands out its jobs but accepts none. */
   drain: post<{ 200: QueueDraining; errors: 404 }>('/queues/:name/drain', { audit: 'queue.drain' }),
-  /** Removes jobs of a queue for good. A longer purge continues by itself. */
+  /** Deletes jobs of a queue permanently. A longer purge continues by itself. */
   purge: post<{
     query: WaitQuery;
     body: QueuePurge & { confirm?: true };
@@ -321,20 +321,20 @@ export const queueManagement = {
 
 /** Below `/ojs/v1/admin`. */
 export const adminQueues = {
-  /** Lists the queues with their counts, and how they get on. */
+  /** Lists the queues with their counts and statistics. */
   list: get<{ query: OverviewQuery; 200: QueueOverviewList }>('/queues'),
-  /** Shows a queue, how it gets on, and its settings. */
+  /** Shows a queue with its statistics and settings. */
   show: get<{ query: Included; 200: InspectedQueue; errors: 404 }>('/queues/:name'),
-  /** Pauses a queue: it accepts jobs and hands none out, until it is resumed. */
+  /** Pauses a queue: it accepts jobs but hands none out. */
   pause: post<{ 200: QueuePaused; errors: 404 | 409 }>('/queues/:name/pause', { audit: 'queue.pause' }),
   /** Ends a pause or a drain. */
   resume: post<{ 200: QueueResumed; errors: 404 | 409 }>('/queues/:name/resume', { audit: 'queue.resume' }),
-  /** Changes the named settings. */
+  /** Changes the given settings. */
   configure: put<{ query: Included; body: QueueConfigChange; 200: InspectedQueueConfigured; errors: 422 }>(
     '/queues/:name/config',
     { judgesMembers: true, audit: 'queue.configure' },
   ),
-  /** Removes jobs of a queue for good. A longer purge continues by itself. */
+  /** Deletes jobs of a queue permanently. A longer purge continues by itself. */
   purge: del<{
     query: WaitQuery;
     body: QueuePurge & { confirm: true };

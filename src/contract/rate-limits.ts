@@ -102,17 +102,17 @@ interface QueuesQuery {
 export const rateLimits = {
   /** Lists the keys that limit jobs. */
   list: get<{ query: CursorQuery & QueuesQuery; 200: RateLimitList }>('/rate-limits'),
-  /** Shows a key, and how it stands in each queue. */
+  /** Shows a limit key and its use in each queue. */
   show: get<{ query: QueuesQuery; 200: RateLimitStatus; errors: 404 }>('/rate-limits/:key'),
-  /** Puts other limits in the place of those of a key, in every queue. */
+  /** Overrides the limits of a key in every queue. */
   override: put<{ body: RateLimitOverride; 200: RateLimitOverridden; errors: 404 | 409 }>('/rate-limits/:key', {
     audit: 'limit.override',
   }),
-  /** The same. */
+  /** Overrides the limits of a key, under another path. */
   overrideBelow: put<{ body: RateLimitOverride; 200: RateLimitOverridden; errors: 404 | 409 }>(
     '/rate-limits/:key/override',
     { audit: 'limit.override' },
   ),
-  /** Removes the override of a key: its own limits hold again. */
+  /** Removes the override of a key: its own limits apply again. */
   restore: del<{ 204: null; errors: 404 }>('/rate-limits/:key/override', { audit: 'limit.restore' }),
 };

@@ -40,8 +40,8 @@ interface WaitQuery {
 
 /** Below `/ojs/v1`. */
 export const results = {
-  /** Answers the result of a job, and waits for its end if asked to. */
+  /** Returns the result of a job; waits for its end if requested. */
   one: get<{ query: WaitQuery; 200: JobResult; errors: 404 | 408 | 410 }>('/jobs/:id/result'),
-  /** Answers the results of up to 1000 jobs. */
+  /** Returns the results of up to 1000 jobs. */
   many: post<{ body: JobIds; 200: JobResults }>('/jobs/results', DATA),
 };

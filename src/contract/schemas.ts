@@ -75,7 +75,7 @@ export const schemas = {
     scope: 'admin:write',
     audit: 'schema.delete',
   }),
-  /** Shows the latest version of a schema, or that of a URI. */
+  /** Shows the latest version of a schema, or the schema of a URI. */
   show: get<{ 200: SchemaAnswer; errors: 404 }>('/schemas/:name'),
   /** Removes the schema of a URI, or all versions of a type. */
   remove: del<{ 200: SchemasRemoved; errors: 404 }>('/schemas/:name', { scope: 'admin:write', audit: 'schema.delete' }),

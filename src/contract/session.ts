@@ -23,7 +23,7 @@ export interface Login {
 
 /** Below `/ojs/v1/admin`. */
 export const sessions = {
-  /** Shows who asks, and what they may do. */
+  /** Shows the caller and its scopes. */
   show: get<{ 200: Session }>('/session', { scope: 'key' }),
   /** Logs a browser in: the key goes into a cookie that no script can read. */
   logIn: post<{ body: Login; 200: Session; errors: 401 | 403 | 429 }>('/session', {

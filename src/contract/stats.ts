@@ -196,15 +196,15 @@ interface HistoryQuery extends QueueQuery {
 
 /** Below `/ojs/v1/admin`. */
 export const stats = {
-  /** Shows how the queues get on, or one. */
+  /** Shows statistics of all queues, or of one. */
   show: get<{ query: StatsQuery; 200: Stats; errors: 404 }>('/stats'),
-  /** Shows what happened, period by period: minutes for a day, hours for a month. */
+  /** Shows the counts by period: minutes for a day, hours for a month. */
   history: get<{ query: HistoryQuery; 200: StatsHistory; errors: 404 }>('/stats/history'),
-  /** Shows what was counted of each job type. */
+  /** Shows the counts of each job type. */
   types: get<{ query: QueueQuery; 200: TypeStatsList; errors: 404 }>('/stats/types'),
-  /** Shows what each job type has cost, in rows written and their price. */
+  /** Shows the cost of each job type, in rows written and their price. */
   cost: get<{ query: QueueQuery; 200: Cost; errors: 404 }>('/stats/cost'),
-  /** Follows the numbers: a message whenever they change, and what happens to jobs. */
+  /** Streams the numbers: a message whenever they change, and the events of jobs. */
   stream: get<{ fromServer: LiveStats | FlatEvent; 200: Media<'text/event-stream'> }>('/stats/stream'),
 };
 

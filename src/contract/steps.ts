@@ -36,10 +36,10 @@ export interface SignalAnswer extends JobAnswer {
 
 /** Below `/ojs/v1`. */
 export const steps = {
-  /** Shows the steps, sleeps and signals that are on record. */
+  /** Shows the recorded steps, sleeps and signals. */
   list: get<{ 200: JobSteps; errors: 404 }>('/jobs/:id/steps'),
-  /** Records a step, its sleep, or that its signal has not come. */
+  /** Records a step, a sleep, or the timeout of a signal. */
   record: put<{ body: StepReport; 200: StepRecorded; errors: 404 | 409 }>('/jobs/:id/steps/:name', REPORTS),
-  /** Sends a signal to a job, which may wait for it. */
+  /** Sends a signal to a job. */
   signal: post<{ body: { payload?: unknown }; 200: SignalAnswer; errors: 404 | 409 }>('/jobs/:id/signals/:name', DATA),
 };

@@ -164,15 +164,15 @@ export interface RetryPreview {
 
 /** From the root on: outside `/ojs/v1`, or aliases that old clients look for elsewhere. */
 export const system = {
-  /** Says what the deployment offers. */
+  /** Lists the features of the deployment. */
   manifest: get<{ 200: Manifest }>('/ojs/manifest'),
-  /** Says whether the deployment is well. */
+  /** Shows whether the deployment is healthy. */
   health: get<{ 200: Healthy; 503: Unhealthy }>('/health', { scope: 'public' }),
-  /** Says whether the deployment serves requests: it is well, and its variables can be read. */
+  /** Shows whether the deployment is ready: healthy, with valid variables. */
   ready: get<{ 200: Healthy; 503: Unhealthy | Misconfigured }>('/ready', { scope: 'public' }),
-  /** Says whether the deployment is well, under the path of the protocol. */
+  /** Shows whether the deployment is healthy, under the path of the protocol. */
   healthOfProtocol: get<{ 200: Healthy; 503: Unhealthy }>('/ojs/v1/health', { scope: 'public' }),
-  /** Says whether the deployment is well, under a path of old clients. */
+  /** Shows whether the deployment is healthy, for old clients. */
   healthOfOld: get<{ 200: Healthy; 503: Unhealthy }>('/v1/health', { scope: 'public' }),
   /** Lists the queues, for old clients. */
   queues: get<{ query: CursorQuery; 200: QueueSummaryList }>('/v1/queues'),
@@ -184,7 +184,7 @@ export const system = {
 
 /** Below `/ojs/v1`. */
 export const surroundings = {
-  /** Lists what the server does with a job on its way in, and while it runs. */
+  /** Lists the steps around the enqueue and the run of a job. */
   middleware: get<{ 200: Middleware }>('/middleware'),
 };
 
@@ -194,9 +194,9 @@ export const adminSystem = {
   config: get<{ 200: DeploymentConfig }>('/system/config'),
   /** Shows the configuration in effect, under another path. */
   configHere: get<{ 200: DeploymentConfig }>('/config'),
-  /** Deletes everything, for tests: only where `TEST_HOOKS` is set. */
+  /** Deletes everything, for tests: only if `TEST_HOOKS` is set. */
   reset: post<{ 200: ResetDone; errors: 404 }>('/reset', { ...DATA, scope: 'admin:purge' }),
-  /** Shows the effect of a retry policy, without a job. */
+  /** Previews a retry policy, without a job. */
   previewRetry: post<{ body: RetryPreviewRequest; 200: RetryPreview; errors: 422 }>('/retry/preview', {
     ...DATA,
     scope: 'admin:read',

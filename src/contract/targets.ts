@@ -79,11 +79,11 @@ interface AskedQuery extends CursorQuery, QueuesQuery {}
 
 /** Below `/ojs/v1` and below `/ojs/v1/admin`. */
 export const targets = {
-  /** Lists the targets of the deployment, and how they stand. */
+  /** Lists the targets of the deployment with their states. */
   list: get<{ query: AskedQuery; 200: TargetList }>('/targets'),
   /** Shows a target, queue by queue. */
   show: get<{ query: AskedQuery; 200: TargetDetail; errors: 404 }>('/targets/:name'),
-  /** Tries a target now in every queue that has paused or stopped it, such as after a deploy. */
+  /** Calls a target now in every queue that has paused or stopped it. */
   resume: post<{ query: QueuesQuery; 200: TargetResumed; errors: 404 }>('/targets/:name/resume', {
     audit: 'target.resume',
     scope: 'admin:write',

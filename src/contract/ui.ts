@@ -10,12 +10,12 @@ export const ui = {
   ),
   /** Serves the page of the dashboard. */
   page: get<{ 200: Media<'text/html'>; 304: null; errors: 404 }>('/ui/*', { scope: 'public' }),
-  /** Serves a script, a style or an image of the dashboard, in its second place. */
+  /** Serves a script, a style or an image of the dashboard, at its second path. */
   assetBelow: get<{
     200: Media<'text/css'> | Media<'text/javascript'> | Media<'image/svg+xml'>;
     304: null;
     errors: 404;
   }>('/ojs/ui/assets/:name', { scope: 'public' }),
-  /** Serves the page of the dashboard, in its second place. */
+  /** Serves the page of the dashboard, at its second path. */
   pageBelow: get<{ 200: Media<'text/html'>; 304: null; errors: 404 }>('/ojs/ui/*', { scope: 'public' }),
 };

@@ -24,6 +24,6 @@ interface QueuesQuery {
 
 /** Below `/ojs/v1`. */
 export const uniqueJobs = {
-  /** Lists the unique jobs that keep others away. */
+  /** Lists the unique jobs that block others. */
   list: get<{ query: CursorQuery & QueuesQuery; 200: Page<HeldUnique> & Extent }>('/unique-jobs'),
 };

@@ -177,29 +177,29 @@ export const webhooks = {
   list: get<{ query: CursorQuery; 200: WebhookList }>(LIST, READ),
   /** Shows a subscription. */
   show: get<{ 200: WebhookAnswer; errors: 404 }>(`${LIST}/:id`, READ),
-  /** Changes the members of a subscription that are named. */
+  /** Changes the given members of a subscription. */
   change: patch<{ body: WebhookChange; 200: WebhookChanged; errors: 404 | 409 }>(`${LIST}/:id`, {
     ...write('change'),
     judgesMembers: true,
   }),
-  /** Changes the members of a subscription that are named, as PATCH does. */
+  /** Changes the given members of a subscription, like PATCH. */
   put: put<{ body: WebhookChange; 200: WebhookChanged; errors: 404 | 409 }>(`${LIST}/:id`, {
     ...write('change'),
     judgesMembers: true,
   }),
-  /** Deletes a subscription, with what waits to be delivered. */
+  /** Deletes a subscription with its pending deliveries. */
   remove: del<{ 204: null; errors: 404 | 409 }>(`${LIST}/:id`, write('delete')),
-  /** Sends a test to a subscription, also while it is not active. */
+  /** Sends a test event to a subscription, even if it is inactive. */
   test: post<{ 200: WebhookTest; errors: 404 }>(`${LIST}/:id/test`, write('test')),
-  /** Gives a subscription another secret. Each former one signs as well for a day after it was replaced. */
+  /** Replaces the secret of a subscription. Each former one signs as well for a day after it was replaced. */
   rotate: post<{ body: SecretRequest; 200: SecretRotated; errors: 404 | 409 }>(
     `${LIST}/:id/rotate-secret`,
     write('rotate'),
   ),
-  /** Lists deliveries, the newest first. */
+  /** Lists deliveries, newest first. */
   deliveries: get<{ query: DeliveryQuery; 200: DeliveryList; errors: 404 }>(DELIVERIES, READ),
   /** Shows a delivery with its last attempts. */
   delivery: get<{ 200: DeliveryAnswer; errors: 404 }>(`${DELIVERIES}/:id`, READ),
-  /** Delivers an event once more, at once. */
+  /** Repeats a delivery now. */
   retry: post<{ 202: DeliveryAnswer; errors: 404 }>(`${DELIVERIES}/:id/retry`, write('redeliver')),
 };

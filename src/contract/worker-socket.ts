@@ -158,7 +158,7 @@ interface SocketQuery {
 
 /** Below `/ojs/v1`. */
 export const workerSocket = {
-  /** Opens a WebSocket of a worker: jobs, reports and directives travel over it. */
+  /** Opens the WebSocket of a worker, for jobs, reports and directives. */
   open: get<{
     query: SocketQuery;
     fromClient: WorkerRequest;

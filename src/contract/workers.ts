@@ -78,20 +78,20 @@ export interface Directed {
 
 /** Below `/ojs/v1`. */
 export const workers = {
-  /** Says whether a worker is at work: 503 once it leaves or is silent for too long. */
+  /** Shows whether a worker is healthy: 503 once it shuts down or is stale. */
   health: get<{ 200: WorkerHealth; 503: WorkerHealth; errors: 404 }>('/workers/:id/health'),
 };
 
 /** Below `/ojs/v1/admin`. */
 export const adminWorkers = {
-  /** Lists the workers that have sent a heartbeat. */
+  /** Lists the workers that sent a heartbeat. */
   list: get<{ query: CursorQuery; 200: WorkerList }>('/workers'),
-  /** Gives a worker, or all of them, a directive. */
+  /** Sends a directive to a worker, or to all workers. */
   direct: post<{ body: Direction; 200: Directed; errors: 404 }>('/workers/directive', { audit: 'worker.direct' }),
   /** Shows a worker with its leased jobs. */
   show: get<{ 200: WorkerDetail; errors: 404 }>('/workers/:id'),
-  /** Tells a worker to finish its jobs; it gets no more. */
+  /** Makes a worker finish its jobs and get no more. */
   quiet: post<{ 200: WorkerStatus; errors: 404 }>('/workers/:id/quiet', { audit: 'worker.quiet' }),
-  /** Forgets a worker that is gone; its jobs run elsewhere at once. */
+  /** Removes a worker that is gone; its jobs run elsewhere immediately. */
   forget: del<{ 204: null; errors: 404 | 409 }>('/workers/:id', { audit: 'worker.forget' }),
 };

@@ -140,8 +140,8 @@ export const workflows = {
   show: get<{ 200: WorkflowAnswer; errors: 404 }>('/workflows/:id'),
   /** Cancels a workflow. */
   cancel: del<{ 200: WorkflowAnswer; errors: 404 | 409 }>('/workflows/:id', { audit: 'workflow.cancel' }),
-  /** The same. */
+  /** Cancels a workflow, like DELETE. */
   cancelByPost: post<{ 200: WorkflowAnswer; errors: 404 | 409 }>('/workflows/:id/cancel', { audit: 'workflow.cancel' }),
-  /** Shows how far each job of a workflow is. */
+  /** Shows the progress of each job of a workflow. */
   progress: get<{ 200: WorkflowProgress; errors: 404 }>('/workflows/:id/progress'),
 };
