@@ -203,7 +203,7 @@ const SAID = {
     `These calls therefore ask the queues: at most ${queuesAtOnce} in one request`,
   ],
   'docs/reference/http.md': [
-    `after ${mib(own('across/receipts', 'MAX_WHOLE_CHARS'))} of whole jobs`,
+    `at most ${mib(own('job/envelope/render', 'MAX_POLICY_CHARS'))} of \`retry_effective\``,
     `A name has 1 to 128 characters; a job may have ${steps} steps of ${stepBytes} in all`,
     `the newest ${logLines} lines of all attempts, at most ${logBytes}`,
     `A body has ten seconds to arrive, and a second more for each ${kib(http('request/arrival', 'BYTES_A_SECOND'))}`,

@@ -40,7 +40,7 @@ export class Turns {
   private entries = 0;
   /** Memory of the lanes that may not start jobs, in entries. */
   private blocked = 0;
-  /** With so many entries, such lanes were cut last. */
+  /** The number of entries after such lanes were cut. */
   private cutAt = 0;
   private quietJobs = 0;
   /** The virtual time of the last turn: a lane that begins has as much. */
