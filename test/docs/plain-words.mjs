@@ -30,11 +30,30 @@ const QUAINT = [
   [/\b(?:nowWaits|chores?|patience|strays?|births?)\b/, 'index; feature; timeout; unknown field; creation'],
 ];
 
+/** Words that pages in plain words do not have either. */
+const STIFF = [
+  [/\bof (?:its|their|his|your) own\b/, 'separate, your own'],
+  [/\bbeside\b(?!-c| Cloudflare)/, 'next to'],
+  [/\b(?:is|are) answered\b/, 'gets, returns'],
+  [/\bby itself\b/, 'automatically'],
+  [/\b(?:any|some)body\b/, 'anyone, someone'],
+  [/\b(?:is|are|was|were) refused\b/, 'rejected'],
+  [/\bwhat (?:runs|waits|ends|is on record)\b/, 'running jobs, waiting jobs'],
+  [/\bfor good\b/, 'permanently'],
+  [/\bsign of life\b/, 'heartbeat'],
+  [/\bhow (?:it|they) (?:stand|stands|get on|gets on)\b/, 'its state'],
+];
+
 /** @returns {string[]} what is quaint in a text, each with what to say instead */
-export function quaintIn(text) {
+export const quaintIn = (text) => found(QUAINT, text);
+
+/** {@link quaintIn} with the words of {@link STIFF}, too. */
+export const stiffIn = (text) => found([...QUAINT, ...STIFF], text);
+
+function found(words, text) {
   const line = text.trim().replace(/\s+/g, ' ');
-  return QUAINT.flatMap(([pattern, plain]) => {
-    const found = new RegExp(pattern.source, 'i').exec(line);
-    return found ? [`"${found[0]}" in "${line}": write ${plain}`] : [];
+  return words.flatMap(([pattern, plain]) => {
+    const match = new RegExp(pattern.source, 'i').exec(line);
+    return match ? [`"${match[0]}" in "${line}": write ${plain}`] : [];
   });
 }
