@@ -4,7 +4,7 @@ import { inParallel } from '../durable/parallel';
 import { defined } from '../job/envelope/fields';
 import { unwrap } from '../job/errors';
 import type { JobView } from '../job/record';
-import { DEFAULTS, type QueueConfig } from '../job/settings';
+import { keptIn, type QueueConfig } from '../job/settings';
 import { bytesOfView, MAX_PAGE_BYTES } from '../job/size';
 import type { DeadLetterPlace } from '../rpc/failures';
 import type { DeadLetterRequest } from '../rpc/queue';
@@ -179,9 +179,9 @@ async function retentions(env: Env, queues: readonly string[]) {
   return { retention, retentionByQueue };
 }
 
-function retentionOf({ dead_letter = {} }: QueueConfig): DeadLetterRetention {
-  const { maxAge, maxCount } = DEFAULTS.deadLetter;
-  return { max_age: dead_letter.max_age ?? maxAge, max_count: dead_letter.max_count ?? maxCount };
+function retentionOf(config: QueueConfig): DeadLetterRetention {
+  const { max_age, max_count } = keptIn(config);
+  return { max_age, max_count };
 }
 
 function earlier(a: number | undefined, b: number | undefined): number | undefined {

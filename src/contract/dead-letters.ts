@@ -32,10 +32,10 @@ export interface DeadLetterItems extends Extent {
   pagination: Pagination;
 }
 
-/** How long dead letters are kept, and how many. */
+/** How long dead letters are kept, and how many; null: there is no bound. */
 export interface DeadLettersKept {
-  max_age: IsoDuration;
-  max_count: number;
+  max_age: IsoDuration | 'forever';
+  max_count: number | null;
 }
 
 /** The same, with the queues that differ. */

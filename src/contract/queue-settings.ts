@@ -1,14 +1,15 @@
 /** What can be set for a queue, as it travels. */
 import type { SchemaMode } from '../job/schemas/misfit';
-import type { Duration, Period, RetentionOptions, RetryPolicy } from '../job/wire';
+import type { Duration, Kept, Period, RetentionOptions, RetryPolicy } from '../job/wire';
 
 /** How long ended jobs can be read. */
 export type QueueRetention = Omit<RetentionOptions, 'dead_letter'>;
 
 /** How long dead letters are kept, and how many; the oldest go. */
 export interface QueueDeadLetterRetention {
-  max_age?: Duration;
-  max_count?: number;
+  max_age?: Kept;
+  /** Null: there is no bound. */
+  max_count?: number | null;
 }
 
 /** What happens to a job for which there is no room. */
@@ -116,6 +117,7 @@ export interface QueueConfigChange
   default_retry?: OrNull<RetryPolicy> | null;
   /** A duration alone holds for all ends. */
   retention?: string | OrNull<QueueRetention> | null;
-  dead_letter?: { retention?: OrNull<QueueDeadLetterRetention> } | null;
+  /** Here `max_count` returns to its default with `"default"`. */
+  dead_letter?: { retention?: { max_age?: Kept | null; max_count?: number | 'default' | null } } | null;
   backpressure?: OrNull<Backpressure> | null;
 }

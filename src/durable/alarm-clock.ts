@@ -6,6 +6,7 @@
  * - a throwing `alarm()` is given up after six tries: {@link AlarmClock.ring} never rejects;
  * - setting an alarm is a write and may fail: retried from memory, then `src/directory/due-queues.ts` takes over.
  */
+import { foreverFrom } from '../job/retention';
 import { errorDataOf } from './platform-errors';
 
 /** The earliest of these moments (epoch ms), or null when there is none and the object may sleep. */
@@ -62,7 +63,8 @@ export class AlarmClock {
 
   /** As {@link arm}, in a transaction that must fail without its alarm. @throws what the storage throws */
   mustArm(at: number, now: number): void {
-    if (!Number.isFinite(at)) return;
+    // Also what is kept for ever has a moment.
+    if (!(at < foreverFrom(now))) return;
     const lost = this.armed !== null && this.armed + LOST_AFTER_MS <= now;
     // Only a new plan knows the work of a lost alarm, so one is made at once.
     const time = alarmTime(lost ? now : at, now, this.last);

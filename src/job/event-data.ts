@@ -129,7 +129,7 @@ interface QueueEvents {
   'queue.push_suspended': { target: string };
   /** A target works again. */
   'queue.push_resumed': { target: string };
-  /** Jobs that were over were removed before their time, because the storage was nearly full. */
+  /** Jobs that were over were removed before their time, because the storage was nearly full; 0: none may go. */
   'queue.storage_pruned': {
     jobs: number;
     /** Up to when those had ended that were removed: epoch ms. */

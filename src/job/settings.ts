@@ -3,12 +3,14 @@
  * and `dead_letter` are layered by their own members.
  */
 import type { AlertRule } from './alert/rule';
+import { MAX_DURATION_MS } from './duration';
 import type { GroupSettings } from './group';
 import type { LimitOverrides } from './limits/overrides';
 import type { Limits } from './limits/policy';
 import type { Maintenance } from './maintenance';
 import { own } from './own';
 import type { RetryInput } from './record';
+import { ANY_NUMBER, type End, keepsDiscarded } from './retention';
 import type { SchemaMode } from './schemas/misfit';
 import type { SchemaStamp } from './schemas/stamp';
 import type { WebhookRoute } from './webhook/subscription';
@@ -21,7 +23,7 @@ export interface QueueConfig {
   default_timeout_ms?: number;
   /** The queue layer of the retry policy. */
   default_retry?: RetryInput;
-  /** Retention in ms of each terminal state. */
+  /** Retention in ms of each terminal state; see {@link boundOf} for no bound. */
   retention?: { completed?: number; discarded?: number; cancelled?: number };
   dead_letter?: { max_age?: number; max_count?: number };
   /** Limits of all its jobs together: attempts at once, starts in a period. */
@@ -117,13 +119,26 @@ export const DEFAULT_WARNING = 0.8;
 
 /** The settings over the built-in ones. Unset limits and retry policies stay absent. */
 export function withBuiltIns(config: QueueConfig): QueueConfig {
-  const { concurrency, visibilityMs, retention, deadLetter } = DEFAULTS;
-  return over(config, {
-    concurrency,
-    visibility_timeout_ms: visibilityMs,
-    retention: { ...retention },
-    dead_letter: { max_age: deadLetter.maxAge, max_count: deadLetter.maxCount },
-  });
+  const { concurrency, visibilityMs } = DEFAULTS;
+  return over(config, { concurrency, visibility_timeout_ms: visibilityMs, ...keptByDefault(config) });
+}
+
+/** How long ended jobs are kept, and how many, where no setting says so. */
+function keptByDefault({ default_retry: queue }: QueueConfig): Pick<QueueConfig, 'retention' | 'dead_letter'> {
+  const { retention, deadLetter } = DEFAULTS;
+  if (queue && keepsDiscarded({ queue })) {
+    return {
+      retention: { ...retention, discarded: MAX_DURATION_MS },
+      dead_letter: { max_age: MAX_DURATION_MS, max_count: ANY_NUMBER },
+    };
+  }
+  return { retention: { ...retention }, dead_letter: { max_age: deadLetter.maxAge, max_count: deadLetter.maxCount } };
+}
+
+/** How long ended jobs are kept, and how many, in effect. Stored bounds. */
+export function keptIn(config: QueueConfig): Record<Exclude<End, 'dead_letter'> | 'max_age' | 'max_count', number> {
+  const { retention, dead_letter } = withBuiltIns(config);
+  return { ...DEFAULTS.retention, max_age: 0, max_count: 0, ...retention, ...dead_letter };
 }
 
 /**

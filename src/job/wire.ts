@@ -14,12 +14,15 @@ export type Duration = number | `${number}` | `${number}${'ms' | 's' | 'm' | 'h'
 /** The length of a rate's window: a duration, or the word for one. */
 export type Period = Duration | 'second' | 'minute' | 'hour' | 'day';
 
-/** How long a job is kept after each end; the queue decides about members left out. `0`: not at all. */
+/** How long an ended job is kept. `0`: not at all. `forever`: until an operator removes it. */
+export type Kept = Duration | 'forever';
+
+/** How long a job is kept after each end; the queue decides about members left out. */
 export interface RetentionOptions {
-  completed?: Duration;
-  discarded?: Duration;
-  cancelled?: Duration;
-  dead_letter?: Duration;
+  completed?: Kept;
+  discarded?: Kept;
+  cancelled?: Kept;
+  dead_letter?: Kept;
 }
 
 interface JitterBase {

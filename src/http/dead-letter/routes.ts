@@ -2,12 +2,12 @@
 
 import { type DeadLetterRetention, deadLetterStats, listDeadLetters as pageOf } from '../../across/dead-letters';
 import * as contract from '../../contract/dead-letters';
-import { formatDuration } from '../../job/duration';
 import { defined, given, optional, readName, readQueueName } from '../../job/envelope/fields';
 import { readMembers } from '../../job/envelope/members';
 import { readMeta } from '../../job/envelope/option-readers';
 import { unsupported } from '../../job/errors';
 import { MAX_GROUP_LENGTH } from '../../job/group';
+import { renderCount, renderKept } from '../../job/retention';
 import { checkRetryLayer } from '../../job/retry/validate';
 import { formatInstant } from '../../job/time';
 import { type AppContext, json, noContent } from '../context';
@@ -108,5 +108,5 @@ async function showStats(c: AppContext) {
 }
 
 function renderRetention({ max_age, max_count }: DeadLetterRetention): contract.DeadLettersKept {
-  return { max_age: formatDuration(max_age), max_count };
+  return { max_age: renderKept(max_age), max_count: renderCount(max_count) };
 }

@@ -8,7 +8,7 @@ import {
   defined,
   given,
   type Reader,
-  readDuration,
+  reader,
   readInteger,
   readList,
   readPositive,
@@ -20,6 +20,7 @@ import { invalidRequest, unsupported } from '../../job/errors';
 import { type GroupLimits, type GroupSettings, readGroupSettings } from '../../job/group';
 import { readQueueLimits } from '../../job/limits/policy';
 import { notKnown } from '../../job/near-miss';
+import { ANY_NUMBER, readKept, renderCount, renderKept } from '../../job/retention';
 import { checkRetryLayer } from '../../job/retry/validate';
 import { SCHEMA_MODES } from '../../job/schemas/misfit';
 import { type QueueConfig, type SettingsChange, STORAGE_BOUNDS } from '../../job/settings';
@@ -35,18 +36,30 @@ const seconds: Reader<number> = (value, field) => {
 const notOffered: Refuse = (field, known) =>
   unsupported(`The queue setting ${field} ${notKnown(field, known)}`, { field });
 
-const readKept = nullable(readDuration);
-const readRetentions = readMembers({ completed: readKept, discarded: readKept, cancelled: readKept }, notOffered);
+const readEnd = nullable(readKept);
+const readRetentions = readMembers({ completed: readEnd, discarded: readEnd, cancelled: readEnd }, notOffered);
 
 /** Retention of ended jobs, by state; a duration alone holds for all of them. */
 const readRetention: Reader<ReturnType<typeof readRetentions>> = (value, field) => {
   if (typeof value !== 'string') return readRetentions(value, field);
-  const kept = readDuration(value, field);
+  const kept = readKept(value, field);
   return { completed: kept, discarded: kept, cancelled: kept };
 };
 
+const MAX_COUNT = 10_000_000;
+
+/** Null means any number, so that a word returns it to the default. */
+const readCount: ReturnType<typeof nullable<number>> = Object.assign(
+  reader((value) => {
+    if (value === null) return ANY_NUMBER;
+    if (value === 'default') return null;
+    return Number.isInteger(value) && Number(value) >= 0 && Number(value) <= MAX_COUNT ? Number(value) : undefined;
+  }, `must be an integer from 0 to ${MAX_COUNT}, null for no bound, or "default"`),
+  { nullable: true as const },
+);
+
 const readDeadLetter = readMembers(
-  { retention: readMembers({ max_age: readKept, max_count: nullable(readInteger(0, 10_000_000)) }, notOffered) },
+  { retention: readMembers({ max_age: readEnd, max_count: readCount }, notOffered) },
   notOffered,
 );
 
@@ -104,10 +117,10 @@ export function renderQueueConfig(config: QueueConfig): contract.QueueConfig {
     schemas,
     default_retry,
     retention: given(retention, (times) =>
-      Object.fromEntries(Object.entries(times).map(([state, ms]) => [state, formatDuration(ms)])),
+      Object.fromEntries(Object.entries(times).map(([state, ms]) => [state, renderKept(ms)])),
     ),
     dead_letter: given(dead_letter, ({ max_age, max_count }) => ({
-      retention: defined({ max_age: given(max_age, formatDuration), max_count }),
+      retention: defined({ max_age: given(max_age, renderKept), max_count: given(max_count, renderCount) }),
     })),
   });
 }

@@ -6,6 +6,7 @@ import { firstStart } from '../history';
 import { optionsThat } from '../options';
 import type { Coalesced, JobBody, JobErrorEntry, JobRecord, JobView, UnusedClaims } from '../record';
 import { UNKNOWN_MEMBERS } from '../redaction';
+import { renderRetention } from '../retention';
 import { describeRetry, resolveRetry } from '../retry/resolve';
 import { formatInstant, parseTimestamp } from '../time';
 import type { WaitingFor } from '../waiting';
@@ -58,6 +59,7 @@ export function renderJob(view: JobView, variables: Variables, body?: JobBody, r
 
 function addOptions(envelope: Envelope, written: JobBody): void {
   for (const name of SHOWN) setDefined(envelope, name, written[name]);
+  if (written.retention) envelope.retention = renderRetention(written.retention);
   if (written.coalesced) envelope.coalesced = renderCoalesced(written.coalesced);
   const { workflow, parent_results } = written;
   if (workflow) envelope.workflow_id = workflow.id;
@@ -92,6 +94,7 @@ export function renderReceipt(
   setDefined(receipt, 'scheduled_at', instant(startOf(record, body)));
   setDefined(receipt, 'expires_at', expiry(body));
   for (const name of READ) setDefined(receipt, name, body[name]);
+  if (body.retention) receipt.retention = renderRetention(body.retention);
   setDefined(receipt, 'coalesced', given(coalesced ?? body.coalesced, renderCoalesced));
   return receipt;
 }

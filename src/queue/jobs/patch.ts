@@ -96,7 +96,7 @@ function changePolicy(q: Configured, row: JobRow, body: JobBody, { retry, max_at
 /** Merges the job's own retention. @throws {ApiError} 403 if that shortens it, and the caller may not */
 function changeRetention(q: Configured, body: JobBody, { retention, mayPurge = true }: PatchRequest): void {
   if (retention === undefined) return;
-  const keptFor = (end: End) => ownRetentionMs(body.retention, end) ?? q.config.retentionMs(end);
+  const keptFor = (end: End) => ownRetentionMs(body.retention, end) ?? q.config.keptFor(body.type, body, end);
   const before = ENDS.map(keptFor);
   setMember(body, 'retention', (retention && mergeRetention(body.retention, retention)) ?? null);
   const less = mayPurge ? undefined : ENDS.find((end, index) => keptFor(end) < (before[index] as number));

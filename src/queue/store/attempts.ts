@@ -120,7 +120,7 @@ function archive(q: QueueParts, { row, attempt, result }: Completion, now: numbe
   const log = q.observed.logs.with(history.log, active);
   if (active) q.observed.logs.ends(active);
   const checkpointed = q.store.checkpoints.sizeOf(row.key) > 0;
-  const own = keptUntil(row, 'completed', now);
+  const own = keptUntil(q, row, 'completed', now);
   const until = own ?? now + q.config.retentionMs('completed');
   if (until > now) {
     const { startedAt, pushedTimeoutMs: push, by } = attempt;

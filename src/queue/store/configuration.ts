@@ -1,12 +1,13 @@
 /** The settings and mode of a queue, the deployment's settings for all queues, and what handlers announce. */
+import { MAX_DURATION_MS } from '../../job/duration';
 import type { GroupOverrides } from '../../job/group';
 import { GroupRules } from '../../job/group-rules';
 import { holdingMaintenance, type Maintenance, shutUntil } from '../../job/maintenance';
 import type { LowerLayers } from '../../job/record';
-import type { End } from '../../job/retention';
+import { boundOf, type End, keepsDiscarded } from '../../job/retention';
 import type { RetryPolicy } from '../../job/retry/policy';
 import { type RetryLayers, resolveRetry } from '../../job/retry/resolve';
-import { below, DEFAULTS, over, type QueueConfig, type QueueDefaults } from '../../job/settings';
+import { below, DEFAULTS, keptIn, over, type QueueConfig, type QueueDefaults } from '../../job/settings';
 import { AnnouncedTypes } from './announced';
 import { Overrides } from './limits/overrides';
 import type { Removal } from './removal';
@@ -32,6 +33,7 @@ export class Configuration {
   defaults: QueueDefaults | undefined;
   /** The settings in force: the queue's own over those of the deployment. */
   settings: QueueConfig = {};
+  private kept = keptIn({});
   /** What they say of groups, with the overrides of operators. Absent: nothing. */
   groups: GroupRules | undefined;
   groupOverrides: GroupOverrides = {};
@@ -68,6 +70,7 @@ export class Configuration {
     this.own = own;
     this.defaults = defaults;
     this.settings = over(own, below(defaults));
+    this.kept = keptIn(this.settings);
     this.combineGroups();
     this.overrides.set(defaults);
   }
@@ -115,15 +118,29 @@ export class Configuration {
     return this.retries.of(type, this.announced.of(type), this.settings.default_retry).policy(resolve);
   }
 
-  /** Dead letters that are kept at most. */
+  /** Dead letters that are kept at most, beside those that are kept for ever. */
   get maxDeadLetters(): number {
-    return this.settings.dead_letter?.max_count ?? DEFAULTS.deadLetter.maxCount;
+    return this.kept.max_count;
   }
 
-  /** Retention of a job without one of its own, ms. */
+  /** Retention of a job without one of its own, ms, or Infinity. */
   retentionMs(end: End): number {
-    if (end === 'dead_letter') return this.settings.dead_letter?.max_age ?? DEFAULTS.deadLetter.maxAge;
-    return this.settings.retention?.[end] ?? DEFAULTS.retention[end];
+    return boundOf(this.kept[end === 'dead_letter' ? 'max_age' : end]);
+  }
+
+  /** Retention of this job without one of its own, ms, or Infinity. */
+  keptFor(type: string, job: OwnRetry, end: End): number {
+    return this.keptByPreset(type, job, end) ?? this.retentionMs(end);
+  }
+
+  /** Retention of a discarded job, where it or its type has a preset that keeps it and no setting says less, ms. */
+  keptByPreset(type: string, { retry: job }: OwnRetry, end: End): number | undefined {
+    if (end === 'completed' || end === 'cancelled') return undefined;
+    const { retention, dead_letter } = this.settings;
+    const said = end === 'dead_letter' ? dead_letter?.max_age : retention?.discarded;
+    if (said !== undefined || !keepsDiscarded({ ...this.layersFor(type), job })) return undefined;
+    // Their number is bounded if a setting says so.
+    return end === 'dead_letter' && dead_letter?.max_count !== undefined ? MAX_DURATION_MS : Number.POSITIVE_INFINITY;
   }
 
   /** The bound of the storage, in bytes. */

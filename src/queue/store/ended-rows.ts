@@ -1,7 +1,9 @@
 /** Rows of cancelled and discarded jobs in the order of removal; those with their own retention separately. */
 
 import { type Fragment, LIMIT } from '../../durable/sql';
+import { foreverFrom } from '../../job/retention';
 import type { DeadLetterPlace } from '../../rpc/failures';
+import { STATE } from './job-row';
 
 const AS_QUEUE_SAYS = '(keep_until IS NULL) = 1';
 const AS_JOB_SAYS = '(keep_until IS NULL) = 0';
@@ -41,12 +43,35 @@ export function firstKeptRow(sql: SqlStorage): number | undefined {
   return sql.exec<{ at: number | null }>(first).one().at ?? undefined;
 }
 
-/** Keys of the oldest rows in `state`, whatever their retention. */
-export function oldestEnded(sql: SqlStorage, state: number, limit: number): number[] {
-  const part = (kind: string) =>
-    `SELECT key, ended_at FROM jobs WHERE state = ${state} AND ${kind} AND ended_at IS NOT NULL`;
-  const both = `${part(AS_QUEUE_SAYS)} UNION ALL ${part(AS_JOB_SAYS)}`;
-  return keysOf(sql.exec<{ key: number }>(`${both} ORDER BY ended_at ${LIMIT}`, limit));
+/**
+ * Rows in `state` that may go before their time: not those of jobs that are kept for ever.
+ * @param asQueueSays false: what the queue's retention removes stays too
+ */
+function removable(sql: SqlStorage, state: number, now: number, asQueueSays = true): string {
+  const part = (from: string, kind: string) =>
+    `SELECT key, ended_at FROM ${from} WHERE state = ${state} AND ${kind} AND ended_at IS NOT NULL`;
+  // Many may be kept for ever: then the others are found by their moments.
+  const asJobSays = isAnyForever(sql, now)
+    ? part('jobs INDEXED BY jobs_kept', `keep_until < ${foreverFrom(now)}`)
+    : part('jobs', AS_JOB_SAYS);
+  return asQueueSays ? `${part('jobs', AS_QUEUE_SAYS)} UNION ALL ${asJobSays}` : asJobSays;
+}
+
+function isAnyForever(sql: SqlStorage, now: number): boolean {
+  const any = 'SELECT EXISTS (SELECT 1 FROM jobs WHERE keep_until >= ? AND ended_at IS NOT NULL) AS found';
+  return sql.exec<{ found: number }>(any, foreverFrom(now)).one().found === 1;
+}
+
+/** Keys of the oldest rows in `state` that may go before their time, see {@link removable}. */
+export function oldestEnded(sql: SqlStorage, state: number, limit: number, now: number, asQueueSays?: boolean) {
+  const rows = removable(sql, state, now, asQueueSays);
+  return keysOf(sql.exec<{ key: number }>(`${rows} ORDER BY ended_at ${LIMIT}`, limit));
+}
+
+/** How many of these `count` dead letters may go before their time. */
+export function countEvictable(sql: SqlStorage, count: number, now: number): number {
+  if (!isAnyForever(sql, now)) return count;
+  return sql.exec<{ n: number }>(`SELECT count(*) AS n FROM (${removable(sql, STATE.dead, now)})`).one().n;
 }
 
 /** When the oldest row in `state` ended, whatever its retention; epoch ms. */

@@ -12,7 +12,7 @@ import { isLegal, type Move, type Position } from '../../job/states';
 import type { Active } from './active';
 import { type BlockJob, rowOf } from './block';
 import { isPlain, mayWaitInLine } from './columns';
-import { oldestEnded } from './ended-rows';
+import { countEvictable, oldestEnded } from './ended-rows';
 import { heldBy, holdsGroup, priorityOf } from './groups/holder';
 import { type Note, tell } from './job-events';
 import { type JobRow, STATE } from './job-row';
@@ -226,7 +226,7 @@ export function move(q: QueueParts, row: JobRow, kind: Move, change: Change, now
   const staysPut = !active && availableAt === undefined && PLACE.every((column) => row[column] === after[column]);
   if (!staysPut) leaves(q, row, active);
   const end = ends ? endOf(after.state) : undefined;
-  const keepUntil = end && keptUntil(row, end, now);
+  const keepUntil = end && keptUntil(q, row, end, now);
   const isAgain = active !== undefined && after.state === STATE.waiting && waitsWithOthers(q, row, after);
   const { meters } = q.observed;
   const isFound = meters.moved(kind, row, after, active, now);
@@ -318,22 +318,25 @@ function rememberFingerprint(q: Stored, row: Pick<JobRow, 'key' | 'body'>): void
 const EVICTED_FOR_ONE = 2;
 
 /**
- * Removes the oldest dead letters beyond the bound, at most `limit`; moving ones stay. @returns whether more are left
+ * Removes the oldest dead letters beyond the bound, at most `limit`; moving ones, and those that are kept for ever,
+ * stay. @returns whether more are left
  */
 export function evictDeadLetters(q: Named & Stored & Configured & Observed, limit: number, now: number): boolean {
-  const surplus = q.store.counts.countDead() - q.config.maxDeadLetters;
+  const { maxDeadLetters } = q.config;
+  const dead = q.store.counts.countDead();
+  const surplus = (dead > maxDeadLetters ? countEvictable(q.store.sql, dead, now) : 0) - maxDeadLetters;
   if (surplus <= 0) return false;
   const moving = q.store.outbox.has(MOVE) ? q.store.outbox.count(MOVE) : 0;
   const wanted = Math.min(surplus, limit);
   let evicted = 0;
-  for (const key of oldestEnded(q.store.sql, STATE.dead, wanted + moving)) {
+  for (const key of oldestEnded(q.store.sql, STATE.dead, wanted + moving, now)) {
     const row = moveOf(q.store.outbox, key) ? undefined : rowByKey(q.store, key);
     if (!row) continue;
     remove(q, row, 'remove', now);
     if (++evicted === wanted) break;
   }
   if (evicted > 0)
-    q.observed.events.add('queue.dead_letters_evicted', q.name, now, { evicted, max_count: q.config.maxDeadLetters });
+    q.observed.events.add('queue.dead_letters_evicted', q.name, now, { evicted, max_count: maxDeadLetters });
   return evicted === wanted && surplus > evicted;
 }
 

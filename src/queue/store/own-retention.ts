@@ -1,12 +1,25 @@
 import { type End, ownRetentionMs, removalMoment } from '../../job/retention';
 import { type JobRow, STATE } from './job-row';
+import type { Configured } from './parts';
 import { readableBody } from './row-texts';
 
-/** When a job ending now is removed by its own retention, epoch ms; `now`: not kept; undefined: by the queue's. */
-export function keptUntil(row: Pick<JobRow, 'body'>, end: End, now: number): number | undefined {
-  // Most jobs have none, and parsing is not free.
-  if (!row.body.includes('"retention":')) return undefined;
-  const own = ownRetentionMs(readableBody(row)?.retention, end);
+/**
+ * When a job ending now is removed by its own retention, or kept by its preset, epoch ms; `now`: not kept; undefined:
+ * by the queue's.
+ */
+export function keptUntil(
+  { config }: Configured,
+  row: Pick<JobRow, 'body' | 'type'>,
+  end: End,
+  now: number,
+): number | undefined {
+  // Most jobs have neither, and parsing is not free.
+  const body = /"(?:retention|preset)":/.test(row.body) ? readableBody(row) : undefined;
+  let own = ownRetentionMs(body?.retention, end);
+  // What the queue keeps for ever anyway follows its settings, and saves a row.
+  if (own === undefined && config.retentionMs(end) < Number.POSITIVE_INFINITY) {
+    own = config.keptByPreset(row.type, body ?? {}, end);
+  }
   return own === undefined ? undefined : removalMoment(now, own);
 }
 

@@ -83,7 +83,7 @@ export class Restoration {
       q.observed.meters.enqueued(type, 1, now);
     } else {
       const endedAt = row.ended_at as number;
-      q.wake.at(keptUntil(row, end, endedAt) ?? endedAt + q.config.retentionMs(end));
+      q.wake.at(keptUntil(q, row, end, endedAt) ?? endedAt + q.config.retentionMs(end));
     }
   }
 
@@ -114,7 +114,8 @@ export class Restoration {
   }
 
   private write(row: JobRow, together: boolean): void {
-    const { blocks, sql } = this.q.store;
+    const { q } = this;
+    const { blocks, sql } = q.store;
     const isDue = together && row.due_at !== null && row.key >= RANK_BIT;
     if ((isInLine(row) || isDue) && isPlain(row)) {
       const group = groupOf(bodyOf(row));
@@ -123,7 +124,7 @@ export class Restoration {
       blocks.retries.add(row);
     } else {
       const end = endOf(row.state);
-      writeRow(sql, row, end && keptUntil(row, end, row.ended_at as number));
+      writeRow(sql, row, end && keptUntil(q, row, end, row.ended_at as number));
     }
   }
 
@@ -132,7 +133,7 @@ export class Restoration {
     const { q } = this;
     check('restore', 'none', 'completed');
     const history = (text === undefined ? {} : JSON.parse(text)) as JobHistory;
-    const own = keptUntil(row, 'completed', endedAt);
+    const own = keptUntil(q, row, 'completed', endedAt);
     q.store.archive.add(
       {
         ...{ k: row.key, a: row.alias ?? undefined, t: row.type, p: row.priority, n: row.attempt, c: row.claims },

@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { unwrap } from '../../../src/job/errors';
 import type { Sizes } from '../../../src/queue/store/sizes';
+import { unpackReceipt } from '../../../src/rpc/receipts';
 import { clock, HOUR } from '../../support/clock';
 import { newJob, TestQueue } from '../../support/queue';
 
@@ -14,7 +15,7 @@ async function add(queue: TestQueue, groups: readonly string[], options: object 
   const jobs = groups.map((group) =>
     newJob({ type: 'a', group, body: { group, max_attempts: 5 } as never, ...options }),
   );
-  return unwrap(await queue.api.enqueue(jobs)).jobs.map(({ record }) => record.id);
+  return unpackReceipt(unwrap(await queue.api.enqueue(jobs))).jobs.map(({ record }) => record.id);
 }
 
 const bound = (queue: TestQueue, sizes: Partial<Sizes>) =>

@@ -100,7 +100,7 @@ describe('rows', () => {
         return exec.call(sql, query, ...bindings);
       }) as SqlStorage['exec'];
       sql.exec = explain;
-      oldestEnded(sql, STATE.dead, 3);
+      oldestEnded(sql, STATE.dead, 3, T0);
       newestEnded(sql, STATE.dead, { since: 0, until: T0, before: { at: T0 - 1, key: 5 } }, 10);
       sql.exec = exec;
       return seen;

@@ -1,18 +1,26 @@
 /**
  * Watches the size of the object. Beyond a threshold ended jobs go before their time, oldest first: completed, own
- * retention, cancelled and discarded; never dead letters.
+ * retention, cancelled and discarded; never dead letters, nor what is kept for ever. While nothing may go, an event
+ * says so once a day.
  */
+import { readFact, writeMeta } from '../../../durable/sql';
+import { type End, foreverFrom } from '../../../job/retention';
 import type { Feature, Host } from '../../feature';
 import { pruneArchive, pruneKeptChunks } from '../../store/archive';
 import { oldestEnded } from '../../store/ended-rows';
 import { STATE } from '../../store/job-row';
 import { remove } from '../../store/jobs';
+import { lastDue } from '../../store/kept-chunks';
 import type { Configured, Named, Observed, Stored } from '../../store/parts';
 import { rowByKey } from '../../store/row-lookup';
 import { isPruned, mustPrune } from '../../store/storage';
 
 /** Chunks, or jobs, removed in one go. */
 const STEP = 200;
+
+/** Interval at which an event says that nothing may go, ms, and the fact that says when it last did. */
+const TELL_MS = 86_400_000;
+const TOLD = 'storage_told';
 
 export class StorageWatch implements Feature {
   private pruning = false;
@@ -25,9 +33,10 @@ export class StorageWatch implements Feature {
 
   before(now: number): void {
     const { q } = this.host;
-    if (!mustPrune(q) || this.pruning || !hasEnded(q)) return;
-    this.pruning = true;
-    q.wake.at(now);
+    if (!mustPrune(q) || this.pruning) return;
+    this.pruning = mayPrune(q, now);
+    if (this.pruning) q.wake.at(now);
+    else tellStuck(q, now);
   }
 
   tidy(now: number): void {
@@ -35,27 +44,51 @@ export class StorageWatch implements Feature {
     const { q } = this.host;
     const { jobs, until } = isPruned(q) ? { jobs: 0, until: 0 } : removeOldest(q, now);
     if (jobs > 0) q.observed.events.add('queue.storage_pruned', q.name, now, { jobs, until });
-    this.pruning = jobs > 0 && !isPruned(q) && hasEnded(q);
+    this.pruning = jobs > 0 && !isPruned(q) && mayPrune(q, now);
   }
 }
 
+/** The ends with rows of their own whose jobs may go before their time. */
+const ENDED = [
+  { state: STATE.cancelled, end: 'cancelled' },
+  { state: STATE.discarded, end: 'discarded' },
+] as const;
+
+/** Does the queue's retention remove jobs with this end at all? */
+function isBounded({ config }: Configured, end: End): boolean {
+  return config.retentionMs(end) < Number.POSITIVE_INFINITY;
+}
+
 /** Is there anything that may be removed before its time? */
-function hasEnded({ store: { sql } }: Stored): boolean {
-  const ended = `SELECT 1 FROM jobs WHERE state IN (${STATE.cancelled}, ${STATE.discarded}) AND ended_at IS NOT NULL`;
-  const query = `SELECT EXISTS (SELECT 1 FROM archive) OR EXISTS (${ended}) AS found`;
-  return sql.exec<{ found: number }>(query).one().found === 1;
+function mayPrune(q: Stored & Configured, now: number): boolean {
+  const { sql } = q.store;
+  const within = (from: number, to: number) => {
+    const query = 'SELECT EXISTS (SELECT 1 FROM archive WHERE chunk BETWEEN ? AND ?) AS found';
+    return sql.exec<{ found: number }>(query, from, to).one().found === 1;
+  };
+  // As the numbers of chunks say how long these are kept.
+  if (within(Number.MIN_SAFE_INTEGER, lastDue(foreverFrom(now) - 1))) return true;
+  if (isBounded(q, 'completed') && within(0, Number.MAX_SAFE_INTEGER)) return true;
+  return ENDED.some(({ state, end }) => oldestEnded(sql, state, 1, now, isBounded(q, end)).length > 0);
+}
+
+function tellStuck(q: Named & Stored & Observed, now: number): void {
+  if (now - (readFact<number>(q.store.sql, TOLD) ?? 0) < TELL_MS) return;
+  writeMeta(q.store.sql, TOLD, now);
+  q.observed.events.add('queue.storage_pruned', q.name, now, { jobs: 0, until: 0 });
 }
 
 /** Removes the oldest jobs of the first kind that exists. @returns how many, and when the newest of them ended */
 function removeOldest(q: Named & Stored & Configured & Observed, now: number): { jobs: number; until: number } {
   const isEnough = () => isPruned(q);
-  const completed = pruneArchive(q.store, Number.MAX_SAFE_INTEGER, STEP, { isEnough });
+  const cutoff = isBounded(q, 'completed') ? Number.MAX_SAFE_INTEGER : Number.MIN_SAFE_INTEGER;
+  const completed = pruneArchive(q.store, cutoff, STEP, { isEnough });
   if (completed.jobs > 0) return completed;
-  const kept = pruneKeptChunks(q.store, Number.MAX_SAFE_INTEGER, STEP, { isEnough });
+  const kept = pruneKeptChunks(q.store, foreverFrom(now) - 1, STEP, { isEnough });
   if (kept.jobs > 0) return kept;
   const removed = { jobs: 0, until: 0 };
-  for (const state of [STATE.cancelled, STATE.discarded]) {
-    for (const key of oldestEnded(q.store.sql, state, STEP - removed.jobs)) {
+  for (const { state, end } of ENDED) {
+    for (const key of oldestEnded(q.store.sql, state, STEP - removed.jobs, now, isBounded(q, end))) {
       const row = isEnough() ? undefined : rowByKey(q.store, key);
       if (!row) return removed;
       remove(q, row, 'remove', now);

@@ -7,8 +7,8 @@ export interface SettingField {
   /** Where it stands: `retention.completed`. */
   path: string;
   label: string;
-  /** `number` also for parts of one; `seconds`: a number of them, or a duration with its unit. */
-  kind: 'number' | 'duration' | 'seconds' | 'list' | 'json' | 'choice';
+  /** `number` also for parts of one; `count`: one without a bound, too; `seconds`: also a duration with its unit. */
+  kind: 'number' | 'count' | 'duration' | 'seconds' | 'list' | 'json' | 'choice';
   choices?: readonly string[];
   /** Unit, range, example. */
   hint: string;
@@ -23,7 +23,8 @@ export interface SettingGroup {
 const ORDER = 'fair: in turns. strict: one job of a group at a time, in order';
 const TYPES = 'Separated by commas; email.* matches all types with this prefix';
 const SCHEMAS = 'What happens to arguments that do not match';
-const DAYS = 'For example 12h or 30d; 0 keeps nothing';
+const DAYS = 'For example 12h, 30d or forever; 0 keeps nothing';
+const UNLIMITED = 'unlimited';
 
 type Kind = SettingField['kind'];
 type More = Pick<SettingField, 'wide' | 'choices'>;
@@ -81,7 +82,12 @@ export const GROUPS: readonly SettingGroup[] = [
     ['retention.cancelled', 'Cancelled jobs', 'duration', DAYS],
     ['retention.discarded', 'Discarded jobs', 'duration', DAYS],
     ['dead_letter.retention.max_age', 'Dead letters, retention', 'duration', DAYS],
-    ['dead_letter.retention.max_count', 'Dead letters, maximum', 'number', 'The oldest are deleted'],
+    [
+      'dead_letter.retention.max_count',
+      'Dead letters, maximum',
+      'count',
+      `The oldest are deleted, unless ${UNLIMITED}`,
+    ],
   ),
   group(
     'Backpressure and storage',
@@ -107,24 +113,27 @@ export function settingAt(config: QueueConfig | undefined, path: string): unknow
 }
 
 export function textOf(value: unknown): string {
-  if (value === undefined || value === null) return '';
+  if (value === undefined) return '';
+  if (value === null) return UNLIMITED;
   if (Array.isArray(value)) return value.join(', ');
   return typeof value === 'object' ? stringifyExact(value, 0) : String(value);
 }
 
 export function wordsOf({ kind }: SettingField, value: unknown): string {
   if (kind === 'seconds' && typeof value === 'number') return duration(value * 1_000);
-  if (kind === 'number' && typeof value === 'number') return number(value);
+  if ((kind === 'number' || kind === 'count') && typeof value === 'number') return number(value);
   return kind === 'duration' ? span(textOf(value)) : textOf(value);
 }
 
 /** The value of a field's text; null: not set. Non-numbers stay text, so that the server reports what it expects. */
 function read({ kind }: SettingField, text: string): unknown {
   const given = text.trim();
-  if (given === '') return null;
+  if (kind === 'count' && given === UNLIMITED) return null;
+  if (given === '') return kind === 'count' ? 'default' : null;
   if (kind === 'list') return given.split(/[\s,]+/).filter((part) => part !== '');
   if (kind === 'json') return parsed(given);
-  const isNumber = kind === 'number' || kind === 'seconds' || (kind === 'duration' && given === '0');
+  const isNumber =
+    kind === 'number' || kind === 'count' || kind === 'seconds' || (kind === 'duration' && given === '0');
   return isNumber && /^\d*\.?\d+$/.test(given) ? Number(given) : given;
 }
 

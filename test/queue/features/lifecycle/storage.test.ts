@@ -101,6 +101,53 @@ describe('the archive of a queue that fills up', () => {
   });
 });
 
+describe('jobs that are kept for ever', () => {
+  it('stay in a queue that fills up, which says early that nothing may go, and refuses jobs then', async () => {
+    const queue = await bounded();
+    await server.configure(queue.name, { retention: { completed: 'forever', discarded: 'forever' } });
+    const own = (end: string): JobChange => ({ body: { retention: { [end]: 'P36500D' } } });
+    const ended: string[] = [];
+    const end = async (change: JobChange, act: (id: string) => Promise<unknown>) => {
+      const id = await queue.add(change);
+      await act(id);
+      ended.push(id);
+    };
+    const complete = async (id: string) => {
+      await queue.claim();
+      await queue.ack(id);
+    };
+    const fail = async (id: string) => {
+      await queue.claim();
+      await queue.nack(id);
+    };
+    await end({}, complete);
+    await end(own('completed'), complete);
+    await end(own('cancelled'), (id) => queue.cancel(id));
+    await end({ retry: steady(1) }, fail);
+    await end({ retry: { ...steady(1), preset: 'zzz', on_exhaustion: 'discard' } }, fail);
+    await end({}, (id) => queue.cancel(id));
+    const told = async () =>
+      (await queue.api.events({ types: ['queue.storage_pruned'], limit: 1000 })).map(({ data }) => data);
+    await fill(queue, { scheduledAt: T0 + 30 * MINUTE });
+    await settled(queue);
+    const states = async () => await Promise.all(ended.map((id) => queue.state(id)));
+    const kept = ['completed', 'completed', 'cancelled', 'discarded', 'discarded'];
+    // The last one is not kept for ever.
+    expect(await states()).toEqual([...kept, '404']);
+    expect(await use(queue)).toMatchObject({ state: 'full' });
+    await queue.alarm();
+    expect(await told()).toEqual([
+      { jobs: 1, until: T0 },
+      { jobs: 0, until: 0 },
+    ]);
+    clock.set(T0 + 25 * 60 * MINUTE);
+    await settled(queue);
+    await queue.alarm();
+    expect(await states()).toEqual([...kept, '404']);
+    expect((await told()).slice(2)).toEqual([{ jobs: 0, until: 0 }]);
+  });
+});
+
 describe('a queue that is full', () => {
   it('refuses jobs and continues with those it has, until there is room again; none is lost', async () => {
     const queue = await bounded();
