@@ -18,6 +18,7 @@
  * | `MAX_HANDLER_PAUSE_MS` | longest pause of a handler that does not take its calls, ms | 60000; 1000 in development |
  * | `MAX_NEW_QUEUES` | queues that a key without `admin:write` may create in a day | 1000 |
  * | `MAX_STORAGE_BYTES` | the size from which a queue takes no more jobs, about | 9500000000 |
+ * | `DATA_LOCATION` | where all data is kept, for ever: `eu`, `us`, `fedramp`, `fedramp-high` | anywhere |
  * | `TEST_HOOKS` | `true` opens `POST /admin/reset` and test directives | off |
  *
  * A list is separated by commas or spaces, secrets by a space.
@@ -68,6 +69,7 @@ export interface Env {
   MAX_HANDLER_PAUSE_MS?: string | number;
   MAX_STORAGE_BYTES?: string | number;
   MAX_NEW_QUEUES?: string | number;
+  DATA_LOCATION?: unknown;
 }
 
 /** Who is let in. */
@@ -94,10 +96,16 @@ export interface Config {
   longestPauseMs?: number;
   /** How large each queue's object may become, where its settings do not say. */
   maxStorageBytes?: number;
+  /** Where all data is kept; absent: anywhere. */
+  location?: DataLocation;
   /** Queues that a key without `admin:write` may create in a day. */
   maxNewQueues: number;
   version: string;
 }
+
+/** The places in which Cloudflare keeps objects and what they store. */
+const LOCATIONS = ['eu', 'us', 'fedramp', 'fedramp-high'] as const;
+export type DataLocation = (typeof LOCATIONS)[number];
 
 /** Computes a value once for each environment. A mistake is found again by every call. */
 function once<T>(read: (env: Env) => T): (env: Env) => T {
@@ -129,6 +137,7 @@ export const readAccess = once(
 export const readConfig = once(
   (env): Config => ({
     testHooks: hasTestHooks(env),
+    ...defined({ location: locationOf(env) }),
     retryVariables: readRetryVariables(env),
     // Of two patterns that fit a job alike, that of the variable counts: it can be changed without a change of code.
     targets: [
@@ -142,6 +151,26 @@ export const readConfig = once(
     version: VERSION,
   }),
 );
+
+const readLocation = once(({ DATA_LOCATION: given = '' }): DataLocation | undefined => {
+  if (given === '') return undefined;
+  const found = LOCATIONS.find((location) => location === given);
+  if (found) return found;
+  const message = `DATA_LOCATION must be one of ${LOCATIONS.join(', ')}, or empty.`;
+  throw invalidConfiguration(message, { variable: 'DATA_LOCATION' });
+});
+
+let isAnywhere = false;
+
+/** For tests of Workers, whose runtime has no places: the variable counts as empty. */
+export function ignoreLocation(): void {
+  isAnywhere = true;
+}
+
+/** Where all objects must lie; undefined: anywhere. @throws {ApiError} 500 `invalid_configuration` */
+export function locationOf(env: Env): DataLocation | undefined {
+  return isAnywhere ? undefined : readLocation(env);
+}
 
 /** Are the hooks of tests open? */
 export function hasTestHooks(env: Env): boolean {

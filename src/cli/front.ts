@@ -14,6 +14,9 @@ import { stripVTControlCharacters } from 'node:util';
 const HEADER = 'tocsin-localhost-secret';
 const VARIABLE = 'LOCALHOST_SECRET';
 
+/** A developer's machine has no places: what the configuration says of one holds in production only. */
+export const ANYWHERE: readonly string[] = ['--var', 'DATA_LOCATION:'];
+
 /** Hosts that no name server decides about. */
 const LOCAL = /^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?$/i;
 
@@ -79,7 +82,7 @@ export async function openFront(port: number, ip = 'localhost'): Promise<Front> 
   const outer = `${ip === '*' ? '0.0.0.0' : ip.includes(':') ? `[${ip}]` : ip}:${listening}`;
   return {
     url: `http://${outer}`,
-    args: ['--port', '0', '--ip', '127.0.0.1', '--var', `${VARIABLE}:${secret}`],
+    args: ['--port', '0', '--ip', '127.0.0.1', ...ANYWHERE, '--var', `${VARIABLE}:${secret}`],
     read: (output) => {
       const printed = line + output;
       line = printed.slice(printed.lastIndexOf('\n') + 1);

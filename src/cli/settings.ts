@@ -1,14 +1,16 @@
 import type { Deployment } from '../client/server';
 
 export interface SettingsLine {
-  name: 'handlers' | 'queues' | 'limits' | 'schedules' | 'webhooks' | 'alerts';
+  name: 'place' | 'handlers' | 'queues' | 'limits' | 'schedules' | 'webhooks' | 'alerts';
   message: string;
 }
 
 export function settingsLines(deployment: Deployment): SettingsLine[] {
-  const { handlers, queues, queuesTotal, limits, crons, webhooks = [], alerts = [] } = deployment;
+  const { dataLocation, handlers, queues, queuesTotal, limits, crons, webhooks = [], alerts = [] } = deployment;
+  const outside = 'not the Worker, its logs, webhooks and analytics';
   const more = queuesTotal - queues.length;
   const lines: SettingsLine[] = [
+    { name: 'place', message: dataLocation ? `${dataLocation}: all queues and settings; ${outside}` : '' },
     { name: 'handlers', message: handlers.join(', ') },
     {
       name: 'queues',

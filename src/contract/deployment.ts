@@ -43,6 +43,8 @@ export interface DeclaredLimit {
 /** What the code declares, and what of it holds. */
 export interface Deployment {
   version: string;
+  /** Where its data lies: `eu`, `us`, `fedramp`, `fedramp-high`; null: anywhere. */
+  data_location: string | null;
   /** Of all that is declared. */
   digest: string;
   /** Is all of it in effect? */

@@ -11,11 +11,12 @@ import { dailyLimitUsedUp } from '../durable/platform-errors';
 import { DIRECTORY, Schema } from '../durable/schema';
 import { writeMeta } from '../durable/sql';
 import { waitAtMost } from '../durable/wait';
-import { type Outcome, outcomeOf, unwrap } from '../job/errors';
+import { type ApiError, type Outcome, outcomeOf, unwrap } from '../job/errors';
 import { type DirectoryHealth, type KeyedOperation, MAX_QUEUES_AT_ONCE } from '../rpc/directory';
 import { QUEUE_CREATED } from '../rpc/follow';
 import type { IdPlace } from '../rpc/ids';
 import type { QueueReading } from '../rpc/metrics';
+import { misplacement, wrongPlace } from '../rpc/place';
 import type { QueueApi } from '../rpc/queue';
 import type { IdempotencyKey } from '../rpc/receipts';
 import { directoryObject, queueObject, queueStub } from '../rpc/stubs';
@@ -30,6 +31,7 @@ import { Lookout } from './lookout';
 import { NewQueues } from './new-queues';
 import { OperationKeys } from './operations';
 import { PausedQueues } from './paused';
+import { claimPlace, placeIn } from './place';
 import { PoolDesk, PoolList } from './pools';
 import { QueueList } from './queues';
 import { QueueReadings } from './readings';
@@ -83,7 +85,7 @@ export class DirectoryLife {
     const { storage, id } = ctx;
     this.sql = storage.sql;
     this.followers = new Followers(ctx, () => Date.now());
-    this.tables = new Schema(storage, DIRECTORY, id.name);
+    this.tables = new Schema(storage, DIRECTORY, id.name, misplacement(id, env) ?? this.leftBehind());
     this.queues = new QueueList(storage, this.tables, (name) => {
       this.readings.changed(name);
       this.followers.announce(QUEUE_CREATED, name);
@@ -100,6 +102,17 @@ export class DirectoryLife {
     this.lookout = new Lookout(env, id.name ?? '');
     this.open();
     if (!this.tables.refusal) this.watch();
+  }
+
+  /** Where this deployment was created, as the directory outside of any place knows. Asked with a place only. */
+  claimPlace(location: string): string | null {
+    return claimPlace(this.ctx.storage, location);
+  }
+
+  /** Why this is not the directory, if the deployment was created in a place and its variable is empty now. */
+  private leftBehind(): ApiError | undefined {
+    const place = placeIn(this.sql);
+    return place === undefined ? undefined : wrongPlace(place, undefined);
   }
 
   private open(): void {

@@ -25,6 +25,8 @@ export const VERBS = {
   ...WEBHOOK_VERBS,
   ...ALERT_VERBS,
 
+  /** Outside of any place: where the deployment was created, which is here if it has not begun; null: in none. */
+  claimPlace: (life, location: string) => life.claimPlace(location),
   /** Registers a queue once; answers its route, and the settings of all queues. */
   register: (life, name: string) => {
     const defaults = life.defaults.for(name);

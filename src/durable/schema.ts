@@ -72,18 +72,21 @@ type Storage = Pick<DurableObjectStorage, 'sql' | 'transactionSync'>;
 export class Schema {
   private ready = false;
 
-  /** @param name of the object, for errors */
+  /** @param name of the object, for errors @param misplaced why nothing may be read or written, if so */
   constructor(
     private readonly storage: Storage,
     private readonly current: SchemaVersion,
     private readonly name = '',
+    private readonly misplaced?: ApiError,
   ) {}
 
   /**
    * Are the tables there? Earlier versions are migrated.
+   * @throws {ApiError} what was given, if the object is misplaced
    * @throws {ApiError} 503 `newer_state` for a later version, 500 `invalid_configuration` for one without a step
    */
   exist(): boolean {
+    if (this.misplaced) throw this.misplaced;
     if (this.ready) return true;
     const stored = this.stored();
     if (stored === 0) return false;

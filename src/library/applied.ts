@@ -3,6 +3,7 @@
  * event of any other kind.
  */
 import { applyDeclared } from '../across/deployment';
+import { checkPlace } from '../across/place';
 import type { Env } from '../config';
 import { declaration } from '../declaration';
 import { Backoff, isWithin } from '../durable/backoff';
@@ -64,6 +65,7 @@ export async function applyQuietly(env: Env): Promise<void> {
 
 async function apply(env: Env): Promise<void> {
   try {
+    await checkPlace(env);
     await applyDeclared(env, declaration(), Date.now());
     isApplied = true;
   } catch (error) {

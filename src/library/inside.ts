@@ -3,7 +3,7 @@ import { env } from 'cloudflare:workers';
 import { allObjects } from '../across/objects';
 import { resetAll } from '../across/reset';
 import { TocsinClient } from '../client/client';
-import type { Env } from '../config';
+import { type Env, ignoreLocation } from '../config';
 import { SUPPORTED } from '../durable/schema';
 import type { HandlerWorker } from '../handler/worker-types';
 import { createApp } from '../http/app';
@@ -46,6 +46,7 @@ export const inside: Deployment = {
   rest,
   schemas: SUPPORTED,
   async reset() {
+    ignoreLocation();
     await resetAll(env as unknown as Env);
     forgetApplied();
     await applyQuietly(env as unknown as Env);

@@ -9,6 +9,7 @@ import { ALLOWANCE, Schema } from '../durable/schema';
 import { put, rows } from '../durable/sql';
 import { type AllowanceView, DESK_PREFIX, type LeaseAnswer, type LeaseRequest } from '../rpc/allowances';
 import { REGISTER } from '../rpc/locks';
+import { misplacement } from '../rpc/place';
 import { lockObject, queueObject } from '../rpc/stubs';
 import { FirstRow, ROUND_MS } from './first-row';
 
@@ -32,7 +33,8 @@ export class AllowanceDesk {
   static of(ctx: DurableObjectState, env: Env): AllowanceDesk | undefined {
     const { name } = ctx.id;
     if (!name?.startsWith(DESK_PREFIX)) return undefined;
-    return new AllowanceDesk(ctx, env, new Schema(ctx.storage, ALLOWANCE, name), name.slice(DESK_PREFIX.length));
+    const tables = new Schema(ctx.storage, ALLOWANCE, name, misplacement(ctx.id, env));
+    return new AllowanceDesk(ctx, env, tables, name.slice(DESK_PREFIX.length));
   }
 
   async lease(request: LeaseRequest): Promise<LeaseAnswer> {

@@ -23,6 +23,7 @@ import {
   type ReserveRequest,
   type UniqueLockApi,
 } from '../rpc/locks';
+import { misplacement } from '../rpc/place';
 import { MAX_TICKET_AGE_MS } from '../rpc/queue';
 import { queueObject } from '../rpc/stubs';
 import { AllowanceDesk } from './allowance-desk';
@@ -59,7 +60,7 @@ export class UniqueLockObject extends DurableObject<Env> implements UniqueLockAp
   /** Tickets known to be decided, with the time they were noted. */
   private readonly known = new Map<string, number>();
   private expiry: ReturnType<typeof setTimeout> | undefined;
-  private readonly tables = new Schema(this.ctx.storage, LOCKS, this.ctx.id.name);
+  private readonly tables = new Schema(this.ctx.storage, LOCKS, this.ctx.id.name, misplacement(this.ctx.id, this.env));
   private readonly first = new FirstRow(this.ctx, this.env, this.tables);
   /** What the object is if its name is that of an allowance: nothing else of this class is used then. */
   private readonly desk = AllowanceDesk.of(this.ctx, this.env);

@@ -22,6 +22,7 @@ import type { JobView, NewJob } from '../job/record';
 import { below, over, type QueueDefaults } from '../job/settings';
 import { type Heartbeat, renderHeartbeat } from '../job/worker/heartbeat';
 import type { Connection } from '../job/worker/socket';
+import { misplacement } from '../rpc/place';
 import type { QueueApi, QueueSettings } from '../rpc/queue';
 import type { EnqueuedJob } from '../rpc/receipts';
 import { deskObject, directoryObject, queueObject, webhookObject, workflowObject } from '../rpc/stubs';
@@ -78,7 +79,7 @@ export class QueueLife {
         enqueueFromSocket(env, { queue: this.name, object: own }, batch, creator, Date.now()),
       directiveOf: async (workerId) => (await directoryObject(env).worker(workerId))?.directive ?? 'running',
     });
-    this.schema = new Schema(ctx.storage, QUEUE, ctx.id.name);
+    this.schema = new Schema(ctx.storage, QUEUE, ctx.id.name, misplacement(ctx.id, env));
     this.name = ctx.id.name ?? '';
     void ctx.blockConcurrencyWhile(async () => {
       this.clock = new AlarmClock(ctx.storage, await ctx.storage.getAlarm());

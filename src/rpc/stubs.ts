@@ -3,9 +3,9 @@
  * them: the runtime offers the classes that it exports. A binding leads to the same objects.
  */
 import { exports } from 'cloudflare:workers';
-import type { Env } from '../config';
+import { type DataLocation, type Env, locationOf } from '../config';
 import { isMissingMethod } from '../durable/platform-errors';
-import { invalidConfiguration } from '../job/errors';
+import { ApiError, invalidConfiguration } from '../job/errors';
 import { type AllowanceApi, DESK_PREFIX } from './allowances';
 import { noteAwake } from './awake-queues';
 import type { DirectoryApi } from './directory';
@@ -26,17 +26,35 @@ const CLASSES = {
 } as const;
 
 /**
- * The object of this name. Its class answers what `Api` says.
- * @throws {ApiError} 500 `invalid_configuration` when the Worker does not export the class
+ * The object of this name, in the place of the deployment. Its class answers what `Api` says. No other code makes
+ * objects of names: one of another place would be another object.
+ * @throws {ApiError} 500 `invalid_configuration` when the Worker does not export the class, or there are no places
  */
-function named<Api = DurableObjectStub>(env: Env, binding: keyof typeof CLASSES, name: string): Api {
+function named<Api = DurableObjectStub>(
+  env: Env,
+  binding: keyof typeof CLASSES,
+  name: string,
+  location: DataLocation | '' | undefined = locationOf(env),
+): Api {
   const bound = env[binding] ?? (Reflect.get(exports, CLASSES[binding]) as DurableObjectNamespace | undefined);
-  if (typeof bound?.getByName === 'function') return bound.getByName(name) as Api;
+  if (typeof bound?.getByName === 'function') return within(bound, location).getByName(name) as Api;
   const missing = CLASSES[binding];
   throw invalidConfiguration(
     `The Worker must export ${missing}, and name it in new_sqlite_classes of its migrations.`,
     { missing: [missing] },
   );
+}
+
+function within(namespace: DurableObjectNamespace, location: DataLocation | '' | undefined): DurableObjectNamespace {
+  if (!location) return namespace;
+  try {
+    return namespace.jurisdiction(location);
+  } catch (error) {
+    const message = `DATA_LOCATION=${location}: this runtime cannot keep data in a place.`;
+    const details = { variable: 'DATA_LOCATION', reason: String((error as Error).message) };
+    const hint = "On a developer's machine leave it empty in .dev.vars; self-hosted, where it runs is the place.";
+    throw new ApiError({ ...invalidConfiguration(message, details).data, hint });
+  }
 }
 
 /** The object of one queue, for what is not RPC. */
@@ -72,6 +90,11 @@ export function directoryStub(env: Env): DurableObjectStub {
 /** The object that knows which queues exist. */
 export function directoryObject(env: Env): DirectoryApi {
   return named(env, 'DIRECTORY', DIRECTORY);
+}
+
+/** The directory outside of any place: with a place it knows that one, and nothing else. */
+export function placelessDirectory(env: Env): DirectoryApi {
+  return named(env, 'DIRECTORY', DIRECTORY, '');
 }
 
 /** The object that looks after the directory once a day: one more room of its class. */

@@ -4,6 +4,7 @@ import type { Env } from '../config';
 import { AlarmClock } from '../durable/alarm-clock';
 import { Schema, WORKFLOW } from '../durable/schema';
 import { type ApiError, eventualOutcomeOf, notFound, type Outcome, outcomeOf, refusal } from '../job/errors';
+import { misplacement } from '../rpc/place';
 import { directoryObject, queueObject } from '../rpc/stubs';
 import type { Ending, EndingsReceipt, NewWorkflow, WorkflowApi, WorkflowView } from '../rpc/workflow';
 import { WorkflowEngine } from './engine';
@@ -21,7 +22,7 @@ export class WorkflowObject extends DurableObject<Env> implements WorkflowApi {
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
     this.id = ctx.id.name ?? '';
-    this.schema = new Schema(ctx.storage, WORKFLOW, ctx.id.name);
+    this.schema = new Schema(ctx.storage, WORKFLOW, ctx.id.name, misplacement(ctx.id, env));
     this.store = new WorkflowStore(ctx.storage);
     void ctx.blockConcurrencyWhile(async () => {
       this.clock = new AlarmClock(ctx.storage, await ctx.storage.getAlarm());

@@ -153,6 +153,13 @@ describe('tocsin serve', () => {
     assert.match(refused.stderr, /No key is set, so every client of the proxy could do everything/);
   });
 
+  it('refuses to keep data in a place of Cloudflare, which it cannot', async () => {
+    const refused = await tocsin.run(['serve', '--port', '0', '--state', newState()], { env: { DATA_LOCATION: 'eu' } });
+    assert.equal(refused.code, 2);
+    assert.match(refused.stderr, /DATA_LOCATION=eu: only Cloudflare can keep data in a place/);
+    assert.match(refused.stderr, /Leave it empty/);
+  });
+
   it('starts a workerd that died again, and what is due meanwhile runs without a request', async () => {
     const server = await tocsin.serve([...HANDLERS, '--state', newState()]);
     const id = await server.add(ask(soon));

@@ -156,6 +156,10 @@ describe('output', () => {
         'in code: nightly, hourly; changed by an operator: nightly (deleted)',
       ],
     );
+    assert.deepEqual(settingsLines({ ...deployment, dataLocation: 'eu' })[0], {
+      name: 'place',
+      message: 'eu: all queues and settings; not the Worker, its logs, webhooks and analytics',
+    });
   });
 
   it('names the innermost cause of a missing answer, and offers to start a queue only on this machine', () => {

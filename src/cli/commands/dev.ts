@@ -9,7 +9,7 @@ import { Command } from 'commander';
 import { integer, print } from '../command';
 import { DEFAULT_URL } from '../connection';
 import { CliError, EXIT } from '../failure';
-import { type Front, openFront } from '../front';
+import { ANYWHERE, type Front, openFront } from '../front';
 import { optionIn } from '../option';
 import type { Terminal } from '../output';
 import { findWrangler, nodeFor } from '../project/wrangler';
@@ -54,7 +54,7 @@ export function devCommand(terminal: Terminal): Command {
       const port = options.port ?? (await freePort(config));
       const front = await frontFor(config, port, more);
       const url = front?.url ?? `https://localhost:${port}`;
-      const args = front ? [...front.more, ...front.args] : ['--port', String(port), ...more];
+      const args = front ? [...front.more, ...front.args] : ['--port', String(port), ...more, ...ANYWHERE];
       // Standard output is for JSON alone.
       const out = options.json ? process.stderr : process.stdout;
       const env = { X_LOCAL_OBSERVABILITY: 'false', ...(out.isTTY && { FORCE_COLOR: '1' }), ...process.env };

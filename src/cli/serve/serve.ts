@@ -55,6 +55,7 @@ export async function serve(terminal: Terminal, cwd: string, options: ServeOptio
   const variables = readVariables({ env: terminal.env, file: options.envFile, named: options.passEnv, ofRuntime });
   const cluster = clusterOf(options, variables.runtime);
   const { workers, table } = planWorkers(cwd, options, variables.queue.HANDLERS);
+  refusePlace(variables.queue.DATA_LOCATION ?? workers[0]?.vars.DATA_LOCATION);
   const { binary, version, newestDate } = findWorkerd();
   checkDates(workers, version, newestDate);
   if (table) variables.queue.HANDLERS = JSON.stringify(table);
@@ -218,6 +219,13 @@ function checkDates(workers: readonly ServedWorker[], version: string, newestDat
 }
 
 const SET_KEYS = 'Set API_KEYS in the environment, or in the file of --env-file.';
+
+/** The data lies where this program keeps it. @throws {CliError} for any place of Cloudflare's */
+function refusePlace(location: unknown = ''): void {
+  if (location === '') return;
+  const hint = 'Leave it empty: the data is in the folder of --state, or in the bucket of --cluster.';
+  throw usageError(`DATA_LOCATION=${location}: only Cloudflare can keep data in a place.`, hint);
+}
 
 /** Without a key only this machine is served, and only where the address says so. */
 function openLoopback(queue: Record<string, string>, { host, behindProxy }: ServeOptions): void {

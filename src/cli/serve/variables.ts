@@ -26,6 +26,7 @@ export const OF_THE_QUEUE: readonly string[] = [
   'MAX_HANDLER_PAUSE_MS',
   'MAX_NEW_QUEUES',
   'MAX_STORAGE_BYTES',
+  'DATA_LOCATION',
 ];
 
 type Values = Record<string, string>;

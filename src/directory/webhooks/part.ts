@@ -42,7 +42,10 @@ export class Webhooks {
       {
         ...host,
         random: Math.random,
-        directory: directoryObject(env),
+        // Where there is none in reach, each call says so.
+        get directory() {
+          return directoryObject(env);
+        },
         allowsLoopback: () => allowsOf(env).loopback,
       },
       tables,

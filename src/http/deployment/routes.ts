@@ -3,7 +3,7 @@
 import { findCron } from '../../across/crons';
 import { textOfAlert, textOfWebhook } from '../../across/declared-observers';
 import { applyDeclared, declaresNothing, digestOf, textOf } from '../../across/deployment';
-import { VERSION } from '../../config';
+import { locationOf, VERSION } from '../../config';
 import {
   type DeclaredCron,
   type DeclaredLimit,
@@ -72,6 +72,7 @@ async function describe(c: AppContext, stored: StoredDeclaration | null): Promis
   ]);
   return {
     version: VERSION,
+    data_location: locationOf(c.env) ?? null,
     digest,
     in_effect: nothing || (stored?.digest === digest && !stored.problems),
     applied_at: stored ? formatInstant(stored.applied_at) : null,

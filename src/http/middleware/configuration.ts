@@ -2,6 +2,7 @@
  * Answers mistakes in the deployment's variables and code before a request has any effect; reports about attempts
  * continue.
  */
+import { checkPlace } from '../../across/place';
 import { type Env, readConfig } from '../../config';
 import type { Check } from '../route';
 
@@ -10,7 +11,10 @@ export type Ready = (env: Env) => Promise<void>;
 
 export function configuration(ready: Ready | undefined): Check {
   return async (c, { scope, reports, asItIs }) => {
-    if (scope === 'public' || reports) return undefined;
+    if (scope === 'public') return undefined;
+    // Reports, too: there would be no such job in another place.
+    await checkPlace(c.env);
+    if (reports) return undefined;
     readConfig(c.env);
     if (asItIs) return undefined;
     await ready?.(c.env);

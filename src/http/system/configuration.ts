@@ -21,6 +21,7 @@ const SHOWN = [
   'MAX_HANDLER_PAUSE_MS',
   'MAX_STORAGE_BYTES',
   'MAX_NEW_QUEUES',
+  'DATA_LOCATION',
   'REDACT',
   'TEST_HOOKS',
 ] as const;

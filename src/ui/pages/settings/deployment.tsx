@@ -58,6 +58,7 @@ export function Deployment() {
                 of={[
                   ['State', <Switched on={data.in_effect} words={['in effect', 'not in effect yet']} />],
                   ['Applied', <Time at={data.applied_at} />],
+                  ['Place of the data', data.data_location ?? 'anywhere'],
                   ['Version', data.version],
                   ['Digest', <span class="mono">{data.digest.slice(0, 16)}</span>],
                   ['Refused', data.problems.length > 0 && <Foreign>{data.problems.join(' ')}</Foreign>],
