@@ -44,6 +44,8 @@ export interface CronStatus {
   /** Times of the schedule that enqueued a job. */
   fire_count: number;
   skipped_count: number;
+  /** The last fire that enqueued nothing. */
+  last_skipped?: CronSkipped;
   /** Fires that wait for the job of the previous fire. */
   waiting: number;
   created_at: Time;

@@ -2,6 +2,7 @@
 
 import type { QueueMode } from '../job/settings';
 import type { JobState } from '../job/states';
+import type { EnvelopeWaiting } from '../job/wire';
 import type { Continued, CursorQuery, OperationPreview, Page, PageQuery, Spreading, Time } from './common';
 import type { QueueGroupList } from './queue-groups';
 import type { Backpressure, Overflow, QueueConfig, QueueConfigChange } from './queue-settings';
@@ -158,6 +159,13 @@ export interface QueueStanding extends QueueState, Pace {
   counts: StateCounts;
   /** When the job that waits longest became available; null: none waits. */
   oldest_available_at: Time | null;
+  /** Why that job does not run. */
+  waiting_for?: EnvelopeWaiting;
+  /** Dead letters, part of `discarded`. */
+  dead: number;
+  /** How full the queue is, in jobs or bytes, whichever bound is closer; absent until producers are warned. */
+  pressure?: { depth: number; bound: number };
+  storage?: StorageUse;
   /** How many pushed jobs may run at once, and how many run. */
   concurrency: { limit: number | null; active: number };
   /** Targets that jobs are not sent to for now. */

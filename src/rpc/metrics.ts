@@ -3,6 +3,8 @@
 import type { Upcoming } from '../job/metrics/as-of';
 import type { Meter } from '../job/metrics/meter';
 import type { Point } from '../job/metrics/series';
+import type { WaitingFor } from '../job/waiting';
+import type { QueuePressure } from './receipts';
 import type { QueueStats } from './stats';
 
 /** Asks for points over time. */
@@ -20,6 +22,10 @@ export interface PointsRequest {
 export interface QueueActivity {
   /** Since when the job that became available first has waited, epoch ms; null when none waits. */
   oldest_available_at: number | null;
+  /** Why that job does not run. Absent from readings that are kept. */
+  waiting_for?: WaitingFor;
+  /** How full the queue is, once producers are warned. */
+  pressure?: QueuePressure;
   /** How many jobs may run at once, and how many run. */
   concurrency: { limit: number | null; active: number };
   /** Targets that are not called now, because they did not take the last calls. */

@@ -36,7 +36,7 @@ describe('the pages', { timeout: 900_000 }, () => {
       ...['failures', `failures?group=${group}`, 'schedules', `schedules?open=${schedule}`],
       ...['workflows', `workflows/${workflow}`, `workflows/${workflow}?tab=steps`],
       ...['workers', 'limits', 'limits?override=renderer.example', 'events', 'audit'],
-      ...['webhooks', `webhooks?open=${subscription}`, ...tabs('webhooks', 'deliveries', 'alerts')],
+      ...['webhooks', `webhooks?open=${subscription}`, ...tabs('webhooks', 'deliveries'), 'alerts'],
       ...['settings', ...tabs('settings', 'deployment', 'keys', 'schemas', 'pools', 'retry', 'browser')],
     ];
   });

@@ -106,7 +106,7 @@ describe('the overview', { timeout: 900_000 }, () => {
   });
 
   it('begins and ends maintenance', async () => {
-    const page = await board.newPage('/ui?do=maintenance');
+    const page = await board.newPage('/ui/settings?tab=deployment&do=maintenance');
     try {
       const dialog = page.getByRole('dialog', { name: 'Start maintenance' });
       await dialog.getByLabel('For').fill('an age');
@@ -115,14 +115,17 @@ describe('the overview', { timeout: 900_000 }, () => {
       await dialog.getByLabel('For').fill('1h');
       await dialog.getByLabel('Reason').fill('moving <b>the database</b>');
       await dialog.getByRole('button', { name: 'Start maintenance' }).click();
+      await page.getByRole('button', { name: 'End maintenance' }).waitFor();
+      assert.match(page.url(), /\/ui\/settings\?tab=deployment$/);
+      await page.goto('/ui');
       const banner = page.getByRole('status').filter({ hasText: 'Maintenance' });
       await banner.getByText('moving <b>the database</b>').waitFor();
-      assert.match(page.url(), /\/ui$/);
       assert.equal((await board.call('GET', 'admin/maintenance')).reason, 'moving <b>the database</b>');
       await assertFitForAll(page);
       await banner.getByRole('button', { name: 'End maintenance' }).click();
       await answer(page, 'End maintenance');
       await banner.waitFor({ state: 'detached' });
+      await page.goto('/ui/settings?tab=deployment');
       await page.getByRole('button', { name: 'Start maintenance' }).waitFor();
       assert.equal((await board.call('GET', 'admin/maintenance')).enabled, false);
     } finally {
@@ -134,10 +137,10 @@ describe('the overview', { timeout: 900_000 }, () => {
     await enqueue('over.fails', { fail: 'first of the overview', final: true }, 'work.do');
     const page = await board.newPage('/ui');
     await live(page);
-    await page.getByText('first of the overview').waitFor();
+    await page.locator('.failure-list').getByText('first of the overview').waitFor();
     await enqueue('over.fails', { fail: 'second, of another kind', final: true }, 'work.do');
     await page.getByRole('button', { name: /^\d+ newer$/ }).click({ timeout: SOON_MS });
-    await page.getByText('second, of another kind').waitFor();
+    await page.locator('.failure-list').getByText('second, of another kind').waitFor();
     await page.getByRole('link', { name: 'All failures' }).waitFor();
   });
 
@@ -156,13 +159,66 @@ describe('the overview', { timeout: 900_000 }, () => {
           }),
       });
       await page.getByRole('status').filter({ hasText: 'The handler MAILER does not accept calls' }).waitFor();
-      await page
-        .getByRole('alert')
-        .filter({ hasText: 'too deep: Jobs that have not ended 1 in over.alerts' })
-        .waitFor();
+      const firing = page.getByRole('alert').filter({ hasText: 'too deep: Jobs that have not ended' });
+      await firing.filter({ hasText: 'Jobs that have not ended 1 in over.alerts' }).waitFor();
+      await live(page);
+      await enqueue(queue);
+      await firing.filter({ hasText: 'Jobs that have not ended 2 in over.alerts' }).waitFor({ timeout: SOON_MS });
     } finally {
       await board.call('DELETE', `admin/alerts/${id}`);
     }
+  });
+
+  it('lists what needs attention at the top: unhandled jobs, full queues, new failures, dead letters', async () => {
+    const { job } = await board.call('POST', 'jobs', {
+      ...{ type: 'work.do', args: [{ fail: 'nobody expected this one', final: true }], queue: 'over.dies' },
+      options: { queue: 'over.dies', retry: { max_attempts: 1, on_exhaustion: 'dead_letter' } },
+    });
+    await board.call('PUT', 'queues/over.full/config', { backpressure: { max_depth: 2 } });
+    for (let n = 0; n < 2; n++) await enqueue('over.full');
+    await board.call('GET', `jobs/${job.id}?wait=20`);
+    const page = await board.newPage('/ui');
+    const section = page.locator('section', { has: page.getByRole('heading', { name: 'Needs attention' }) });
+    const line = (text) => section.locator('.attention-line').filter({ hasText: text });
+    await line('No handler takes the jobs of over.full: 2 jobs wait').waitFor();
+    await line('over.full is 100 % full: 2 of 2').waitFor();
+    await line('nobody expected this one').waitFor();
+    const dead = line(/\d+ dead letters? since yesterday/);
+    assert.match(await dead.getByRole('link').getAttribute('href'), /failures\?state=dead&since=24h$/);
+    const above = (name) => page.getByText(name).first().boundingBox();
+    assert.ok((await above('Needs attention')).y < (await stat(page, 'Available').boundingBox()).y);
+    await assertFitForAll(page);
+    await page.goto('/ui/queues?name=over.full');
+    await page.getByRole('row').filter({ hasText: 'over.full' }).getByText('no handler', { exact: true }).waitFor();
+  });
+
+  it('shows that all is well, with the time of the check', async () => {
+    const queue = (found) => ({ ...found, waiting_for: undefined, pressure: undefined, suspended_targets: [] });
+    const emptied = (change) => async (route) => {
+      const response = await route.fetch();
+      await route.fulfill({ response, json: change(await response.json()) });
+    };
+    const page = await board.newPage('/ui', {
+      prepare: async (fresh) => {
+        await fresh.route(
+          /admin\/queues\?/,
+          emptied((list) => ({ ...list, items: list.items.map(queue) })),
+        );
+        await fresh.route(
+          /admin\/failures\?/,
+          emptied((list) => ({ ...list, items: [], total: 0, more: false })),
+        );
+        await fresh.route(
+          /admin\/alerts\?|\/crons\?/,
+          emptied((list) => ({ ...list, items: [] })),
+        );
+      },
+    });
+    await page
+      .getByRole('status')
+      .filter({ hasText: /All is well\s*checked (now|\d+ s ago)/ })
+      .waitFor();
+    assert.equal(await page.getByRole('heading', { name: 'Needs attention' }).count(), 0);
   });
 
   it('says how to enqueue the first job, and what went wrong when nothing can be loaded', async () => {

@@ -129,7 +129,7 @@ describe('the webhooks page', { timeout: 900_000 }, () => {
   });
 
   it('makes alert rules, shows when one fires, changes and deletes them', async () => {
-    const page = await board.newPage('/ui/webhooks?tab=alerts');
+    const page = await board.newPage('/ui/alerts');
     await page.getByRole('button', { name: 'New alert rule' }).click();
     const made = page.getByRole('dialog', { name: 'New alert rule' });
     await made.getByLabel('Name').fill('too deep');
@@ -164,7 +164,7 @@ describe('the webhooks page', { timeout: 900_000 }, () => {
     const page = await board.newPage(`/ui/webhooks?open=${id}`, { key: KEYS.viewer });
     await page.getByRole('dialog').getByText('https://hooks.example.com/[redacted]').waitFor();
     assert.equal(await page.getByRole('button', { name: /Test|Disable|Edit|secret|Delete/ }).count(), 0);
-    await page.goto('/ui/webhooks?tab=alerts&edit=new');
+    await page.goto('/ui/alerts?edit=new');
     await page.getByRole('heading', { name: 'No alert rules yet' }).waitFor();
     assert.equal(await page.getByRole('dialog').count(), 0);
   });
@@ -175,7 +175,7 @@ describe('the webhooks page', { timeout: 900_000 }, () => {
     const page = await board.newPage(`/ui/webhooks?open=${id}`);
     await page.getByRole('dialog').getByText('200/axe').waitFor();
     await assertSound(page);
-    await page.goto('/ui/webhooks?tab=alerts');
+    await page.goto('/ui/alerts');
     await row(page, 'axe').waitFor();
     await assertSound(page);
     await board.call('DELETE', `admin/alerts/${rule.id}`);

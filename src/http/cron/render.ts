@@ -40,6 +40,7 @@ export function renderCron(view: CronView, ahead = false): contract.CronStatus {
     run_count: run.runs,
     fire_count: run.fires,
     skipped_count: run.skips,
+    last_skipped: given(run.skipped.at(-1), renderSkip),
     waiting: run.waiting.length,
     created_at: formatInstant(run.created_at),
     updated_at: formatInstant(run.updated_at),

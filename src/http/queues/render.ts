@@ -2,6 +2,7 @@
 import type { QueueCounts, QueueStanding, QueueState } from '../../contract/queues';
 import type { Minute } from '../../contract/stats';
 import { defined, given } from '../../job/envelope/fields';
+import { renderWaiting } from '../../job/envelope/render';
 import { sum } from '../../job/metrics/meter';
 import { errorRate, history, latencies, MINUTE_MS, type Point, throughput } from '../../job/metrics/series';
 import { modeOf } from '../../job/settings';
@@ -29,7 +30,7 @@ export function renderCounts({ queue, counts, dead, storage }: QueueStats): Queu
 /** A queue in a list for operators. @param withRecent with the last half hour, by minute */
 export function renderForOperators(stats: QueueStats & QueueActivity, withRecent = false): QueueStanding {
   const { queue: name, paused, counts, computed_at: now, oldest_available_at: oldest, recent, concurrency } = stats;
-  const { suspended_targets } = stats;
+  const { suspended_targets, dead, pressure, storage, waiting_for } = stats;
   const state = modeOf(stats);
   const { latency_ms, queue_time_ms } = latencies(recent, sum(stats.totals.map(([, meter]) => meter)), now);
   return {
@@ -37,6 +38,8 @@ export function renderForOperators(stats: QueueStats & QueueActivity, withRecent
     throughput: throughput(recent, now),
     ...{ latency_ms, queue_time_ms },
     oldest_available_at: oldest === null ? null : formatInstant(oldest),
+    ...defined({ waiting_for: given(waiting_for, renderWaiting), pressure, storage }),
+    dead,
     error_rate: errorRate(recent, now),
     ...{ concurrency, suspended_targets },
     ...(withRecent && { recent: renderRecent(recent, now) }),

@@ -1,8 +1,11 @@
 /** The activity of a queue: what has happened in it, how long jobs wait, and what delays them. */
 import { gathered, MINUTE_MS, type Point, RECENT_MS } from '../../job/metrics/series';
+import type { WaitingFor } from '../../job/waiting';
 import type { PointsRequest, QueueActivity } from '../../rpc/metrics';
 import type { TargetView } from '../../rpc/targets';
+import type { JobRow } from '../store/job-row';
 import type { Configured, Observed, Stored } from '../store/parts';
+import { rowByKey } from '../store/row-lookup';
 import { oldestAvailable } from './stats';
 
 /** For a queue that does not exist. */
@@ -24,7 +27,7 @@ export function activity(
   const { totals, points: all, since } = q.observed.meters.read();
   const lately = all.filter(({ at }) => at > now - RECENT_MS);
   return {
-    oldest_available_at: oldestAvailable(q, now) ?? null,
+    oldest_available_at: oldestAvailable(q, now)?.at ?? null,
     concurrency: { limit: q.config.settings.concurrency ?? null, active: q.store.leases.active.size },
     suspended_targets: targets.filter(({ state }) => state !== 'up').map(({ name }) => name),
     events_dropped,
@@ -37,4 +40,16 @@ export function activity(
 export function points(q: Observed, { from, to, period_ms, type }: PointsRequest): Point[] {
   const isWanted = (point: Point) => point.at >= from && point.at <= to && (type === undefined || point.type === type);
   return gathered(q.observed.meters.read().points.filter(isWanted), period_ms, 'all');
+}
+
+/** Why the job that waits longest does not run. Writes nothing. */
+export function firstWaitsFor(
+  q: Stored,
+  why: (row: JobRow, now: number) => WaitingFor | undefined,
+  now: number,
+): Pick<QueueActivity, 'waiting_for'> {
+  const oldest = oldestAvailable(q, now);
+  const row = oldest && rowByKey(q.store, oldest.key);
+  const waiting_for = row && why(row, now);
+  return waiting_for ? { waiting_for } : {};
 }

@@ -78,37 +78,48 @@ export function priorities(q: Stored, now: number): { priority: number; count: n
     .sort((a, b) => b.priority - a.priority);
 }
 
-/** When the job that waits longest became available, epoch ms; undefined when none waits. */
-export function oldestAvailable(q: Stored, now: number): number | undefined {
+interface Oldest {
+  key: number;
+  at: number;
+}
+
+/** The job that waits longest, and when it became available, epoch ms; undefined when none waits. */
+export function oldestAvailable(q: Stored, now: number): Oldest | undefined {
   const running = listed(q.store.leases.active.keys());
-  const waiting = [...q.store.priorities].flatMap((priority) => [
-    firstIdle(q, q.store.blocks.due.inTurn(priority, undefined, now, false))?.due_at ?? undefined,
-    firstIdle(q, q.store.blocks.retries.placesInTurn(priority, undefined, now))?.at,
-    q.store.sql
-      .exec<{ at: number }>(
-        `SELECT due_at AS at FROM jobs WHERE priority = ? AND due_at <= ?
-         AND key NOT IN ${running.sql} ORDER BY due_at LIMIT 1`,
-        priority,
-        now,
-        ...running.bindings,
-      )
-      .toArray()[0]?.at,
-  ]);
+  const waiting: ({ key: number; at?: number | undefined } | undefined)[] = [...q.store.priorities].flatMap(
+    (priority) => {
+      const due = firstIdle(q, q.store.blocks.due.inTurn(priority, undefined, now, false));
+      return [
+        due && { key: due.key, at: due.due_at ?? undefined },
+        firstIdle(q, q.store.blocks.retries.placesInTurn(priority, undefined, now)),
+        q.store.sql
+          .exec<Oldest & Record<string, number>>(
+            `SELECT key, due_at AS at FROM jobs WHERE priority = ? AND due_at <= ?
+           AND key NOT IN ${running.sql} ORDER BY due_at LIMIT 1`,
+            priority,
+            now,
+            ...running.bindings,
+          )
+          .toArray()[0],
+      ];
+    },
+  );
   if (lineLength(q) > 0) {
+    const inLine = firstIdle(q, q.store.blocks.line.after(q.store.leases.head, false));
     waiting.push(
       q.store.sql
-        .exec<{ at: number }>(
-          `SELECT enqueued_at AS at FROM jobs WHERE key < ${RANK_BIT} AND ${STANDS_IN_LINE}
+        .exec<Oldest & Record<string, number>>(
+          `SELECT key, enqueued_at AS at FROM jobs WHERE key < ${RANK_BIT} AND ${STANDS_IN_LINE}
            AND key > ? AND key NOT IN ${running.sql} ORDER BY key LIMIT 1`,
           q.store.leases.head,
           ...running.bindings,
         )
-        .toArray()[0]?.at,
-      firstIdle(q, q.store.blocks.line.after(q.store.leases.head, false))?.enqueued_at,
+        .toArray()[0],
+      inLine && { key: inLine.key, at: inLine.enqueued_at },
     );
   }
-  const times = waiting.filter((at) => at !== undefined);
-  return times.length === 0 ? undefined : Math.min(...times);
+  const found = waiting.filter((one): one is Oldest => one?.at !== undefined);
+  return found.length === 0 ? undefined : found.reduce((first, one) => (one.at < first.at ? one : first));
 }
 
 function firstIdle<T extends { key: number }>({ store: { leases } }: Stored, rows: Iterable<T>): T | undefined {

@@ -9,11 +9,12 @@ import type { DeadLetterRequest, EventsRequest, JobStory, ListRequest, StatesReq
 import type { QueueStats } from '../../rpc/stats';
 import type { TargetView } from '../../rpc/targets';
 import { jobs, look, noJob, none, type On, read, readAll, readJob } from '../access-modes';
+import { pressureOf } from '../jobs/backpressure';
 import { group, unknownGroup } from '../jobs/group-detail';
 import { storyOf } from '../jobs/job-story';
 import { deadLetterRow } from '../jobs/redrive';
 import type { QueueLife } from '../life';
-import { activity, noActivity, points } from '../read/activity';
+import { activity, firstWaitsFor, noActivity, points } from '../read/activity';
 import { awaitEnd } from '../read/await-end';
 import { deadLetterKinds, deadLetterPlaces, deadLettersAt } from '../read/dead-letters';
 import { failures } from '../read/failures';
@@ -23,7 +24,8 @@ import { groups } from '../read/groups';
 import { count, countStates, list, listPlaces } from '../read/list';
 import { sorted } from '../read/sorted';
 import { emptyStats, priorities, stats, upcoming } from '../read/stats';
-import type { Configured, Named, Stored } from '../store/parts';
+import type { JobRow } from '../store/job-row';
+import type { Configured, Named, QueueParts, Stored } from '../store/parts';
 import { storageUse } from '../store/storage';
 
 const viewJob: On<[id: string], ReturnType<typeof viewOf>> = (q, now, id) => viewOf(q, mustFind(q, id), now);
@@ -148,7 +150,12 @@ export const READING_VERBS = {
   async activity(life): Promise<QueueActivity> {
     await life.engine?.caughtUp();
     const around = besideState(life);
-    return look((q, now) => activity(q, around, now), noActivity)(life);
+    const why = (row: JobRow, now: number) => life.engine?.waitingFor(row, now);
+    const all = (q: QueueParts, now: number) => {
+      const pressure = pressureOf(q);
+      return { ...activity(q, around, now), ...firstWaitsFor(q, why, now), ...(pressure && { pressure }) };
+    };
+    return look(all, noActivity)(life);
   },
   /** Minutes of a day, hours of a month, all types that are asked for together; oldest first. */
   points: look((q, _, request: PointsRequest) => points(q, request), none),

@@ -33,7 +33,7 @@ const PATHS = {
   edit: 'M4 20h4L20 8l-4-4L4 16z',
   plus: 'M12 5v14M5 12h14',
   filter: 'M4 5h16l-6 8v6l-4-2v-4z',
-  bell: 'M6 16v-5a6 6 0 1 1 12 0v5l1.5 2h-15zM10 21h4',
+  alerts: 'M6 16v-5a6 6 0 1 1 12 0v5l1.5 2h-15zM10 21h4',
   available: 'M12 5a7 7 0 1 0 .01 0',
   active: 'M8 5l10 7-10 7z',
   waiting: 'M12 7v5l3 2M12 4a8 8 0 1 0 .01 0',

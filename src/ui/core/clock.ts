@@ -1,6 +1,6 @@
 /** The time that relative times refer to. One timer for all, which runs only while something shows one. */
 import { signal } from '@preact/signals';
-import { useEffect } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 
 export const now = signal(Date.now());
 
@@ -21,4 +21,18 @@ export function useNow(): number {
     };
   }, []);
   return now.value;
+}
+
+/** Follows a number that rises, at most once in `everyMs`. */
+export function useSlowly(round: number, everyMs: number): number {
+  const [shown, setShown] = useState(round);
+  const latest = useRef(round);
+  latest.current = round;
+  const isWaiting = round !== shown;
+  useEffect(() => {
+    if (!isWaiting) return;
+    const timer = setTimeout(() => setShown(latest.current), everyMs);
+    return () => clearTimeout(timer);
+  }, [isWaiting]);
+  return shown;
 }

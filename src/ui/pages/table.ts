@@ -52,6 +52,7 @@ export const PAGES: readonly TablePage[] = [
   { path: 'workflows/:id', title: 'Workflow', scope: 'data:read', load: () => import('./workflow') },
   { path: 'workers', title: 'Workers', key: 'k', part: 'run', scope: 'admin:read', load: () => import('./workers') },
   { path: 'limits', title: 'Limits', key: 'l', part: 'run', scope: 'data:read', load: () => import('./limits') },
+  { path: 'alerts', title: 'Alerts', key: 'r', part: 'watch', scope: 'admin:read', load: () => import('./alerts') },
   { path: 'events', title: 'Events', key: 'e', part: 'watch', scope: 'data:read', load: () => import('./events') },
   {
     path: 'webhooks',

@@ -57,6 +57,31 @@ describe('a queue among the queues', () => {
     });
   });
 
+  it('shows why the oldest job waits, how full the queue is, and its dead letters', async () => {
+    await server.configure(queue, { backpressure: { max_depth: 3 } });
+    await server.enqueue(queue, { type: 'wait.first' });
+    const notFull = await get(`/admin/queues/${queue}`);
+    expect(notFull).toMatchObject({ dead: 0, storage: { state: 'ok' } });
+    expect(notFull).not.toHaveProperty('pressure');
+    clock.advance(SECOND);
+    await server.enqueue(queue, { type: 'wait.second' });
+    await server.enqueue(queue, { type: 'wait.third', options: { priority: 5 } });
+    const expected = {
+      oldest_available_at: iso(T0),
+      waiting_for: { reason: 'no_worker', since: iso(T0), detail: expect.stringContaining('"wait.first"') },
+      pressure: { depth: 3, bound: 3 },
+    };
+    expect(await get(`/admin/queues/${queue}`)).toMatchObject(expected);
+    expect((await items('/admin/queues'))[0]).toMatchObject(expected);
+    const options = { retry: { max_attempts: 1, on_exhaustion: 'dead_letter' } };
+    const dies = freshName('dies');
+    await server.enqueue(dies, { type: 'mail.fail', options });
+    for (const { id } of await server.take(dies)) await server.nack(id);
+    const died = await get(`/admin/queues/${dies}`);
+    expect(died).toMatchObject({ dead: 1, oldest_available_at: null });
+    expect(died).not.toHaveProperty('waiting_for');
+  });
+
   it('shows them after its object has slept', async () => {
     await happen();
     const before = await get(`/admin/queues/${queue}`);

@@ -165,7 +165,7 @@ const READ: Record<AlertRule['metric'], (q: Stored & Observed, now: number) => R
     return { value: errorRate(points, now, LEAST_ATTEMPTS), ...(changesAt !== undefined && { changesAt }) };
   },
   oldest_age: (q, now) => {
-    const oldest = oldestAvailable(q, now);
+    const oldest = oldestAvailable(q, now)?.at;
     const first = oldest ?? nextDue(q.store, now);
     return {
       value: oldest === undefined ? 0 : Math.max(0, now - oldest) / 1000,

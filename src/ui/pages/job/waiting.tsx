@@ -42,7 +42,7 @@ function remedyOf({ queue, waiting_for: waiting }: Job): Remedy | undefined {
   const before = waiting?.job_id;
   const remedies: Partial<Record<Reason, Remedy>> = {
     queue_paused: { href: href(own), text: 'Resume the queue' },
-    maintenance: { href: href('settings'), text: 'Maintenance' },
+    maintenance: { href: href('settings', { tab: 'deployment' }), text: 'Maintenance' },
     group_paused: { href: href(own, { tab: 'groups' }), text: 'Groups of the queue' },
     group: before ? { href: href(`jobs/${segment(before)}`), text: 'The job that it waits for' } : settings,
     key_limit: { href: href('limits'), text: 'Limits' },

@@ -10,15 +10,15 @@ import { capitalized, counted, duration, number } from '../../core/format';
 import { useResource } from '../../core/resource';
 import { FirstJob } from '../queues/first-job';
 import { HistoryChart, useHistory } from '../queues/history';
-import { ModeBadge } from '../queues/mode';
+import { isNotable, StandingBadge } from '../queues/mode';
 import { Pace } from '../queues/pace';
 import { ratesOf, slid, useMinute } from '../queues/recent';
 import type { QueueItem, QueueList } from '../queues/types';
 import { useQueueUpdates } from '../queues/updates';
-import { Alerts, SuspendedTargets, useAlerts } from './alerts';
+import { Attention, useAttention } from './attention';
 import { CostSummary } from './cost';
 import { NewestFailures, useFailures } from './failures';
-import { MaintenanceBanner, MaintenanceButton, useMaintenance } from './maintenance';
+import { MaintenanceBanner, useMaintenance } from './maintenance';
 import './overview.css';
 
 const PER_PAGE = 100;
@@ -43,34 +43,32 @@ export default function OverviewPage() {
   const queues = useResource(loadQueues, []);
   const history = useHistory();
   const maintenance = useMaintenance();
-  const alerts = useAlerts();
+  const attention = useAttention();
   const failures = useFailures();
   const changed = useQueueUpdates(queues, {
     belongs: () => (queues.data?.items.length ?? 0) < MAX_PAGES * PER_PAGE,
     onChange: history.add,
     onEvents: (events) => {
-      alerts.onEvents(events);
+      attention.onEvents(events);
       failures.onEvents(events);
     },
     onGap: () => {
       history.points.reload();
       failures.groups.reload();
+      attention.checks.reload();
     },
   });
   return (
     <div class="overview-page">
-      <PageHead title="Overview" sub={<Extent of={queues.data} />}>
-        <MaintenanceButton of={maintenance} />
-      </PageHead>
+      <PageHead title="Overview" sub={<Extent of={queues.data} />} />
       <MaintenanceBanner of={maintenance} />
-      <Alerts of={alerts} />
       <Loaded of={queues} loading={<Skeleton rows={2} height={78} />}>
         {(data) =>
           data.total === 0 ? (
             <FirstJob title="No job yet" />
           ) : (
             <>
-              <SuspendedTargets queues={data.items} />
+              <Attention of={attention} queues={data} />
               <Numbers queues={data.items} />
               <HistoryChart history={history} />
               <div class="overview-parts">
@@ -145,9 +143,9 @@ function Busiest({ queues, changed }: { queues: readonly QueueItem[]; changed: R
           {
             id: 'name',
             label: 'Queue',
-            render: ({ name, status }) => (
+            render: (row) => (
               <>
-                <QueueLink name={name} /> {status !== 'active' && <ModeBadge status={status} />}
+                <QueueLink name={row.name} /> {isNotable(row) && <StandingBadge of={row} />}
               </>
             ),
           },

@@ -24,12 +24,6 @@ export function MaintenanceBanner({ of: maintenance }: { of: Resource<Maintenanc
   const now = useNow();
   const { data } = maintenance;
   if (!data || !isOn(maintenance, now)) return null;
-  const end = async () => {
-    const text = 'Waiting jobs start again in all queues, and schedules fire.';
-    const question = { title: 'End maintenance?', text, action: 'End maintenance' };
-    const work = () => api.post(PATH, { enabled: false });
-    if (await askAndAct(question, work, 'Maintenance has ended.')) maintenance.reload();
-  };
   return (
     <div class="banner" role="status">
       <Icon name="pause" size={18} />
@@ -38,11 +32,19 @@ export function MaintenanceBanner({ of: maintenance }: { of: Resource<Maintenanc
         {data.ends_at ? <Time before=", ends " at={data.ends_at} /> : ', without an end'}. No job starts.{' '}
         {data.reason && <Foreign before="Reason: ">{data.reason}</Foreign>}
       </div>
-      {can('admin:write') && <Button label="End maintenance" onClick={end} />}
+      {can('admin:write') && <Button label="End maintenance" onClick={() => end(maintenance)} />}
     </div>
   );
 }
 
+async function end(maintenance: Resource<MaintenanceState>): Promise<void> {
+  const text = 'Waiting jobs start again in all queues, and schedules fire.';
+  const question = { title: 'End maintenance?', text, action: 'End maintenance' };
+  const work = () => api.post(PATH, { enabled: false });
+  if (await askAndAct(question, work, 'Maintenance has ended.')) maintenance.reload();
+}
+
+/** Starts or ends it. */
 export function MaintenanceButton({ of: maintenance }: { of: Resource<MaintenanceState> }) {
   const now = useNow();
   if (!can('admin:write')) return null;
@@ -53,7 +55,11 @@ export function MaintenanceButton({ of: maintenance }: { of: Resource<Maintenanc
   };
   return (
     <>
-      {!isOn(maintenance, now) && <Button label="Start maintenance" onClick={() => setQuery({ do: 'maintenance' })} />}
+      {isOn(maintenance, now) ? (
+        <Button label="End maintenance" onClick={() => end(maintenance)} />
+      ) : (
+        <Button label="Start maintenance" onClick={() => setQuery({ do: 'maintenance' })} />
+      )}
       {query('do') === 'maintenance' && (
         <FormDialog
           {...{ title: 'Start maintenance', action: 'Start maintenance' }}

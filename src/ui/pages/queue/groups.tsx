@@ -1,5 +1,5 @@
 /** The groups of a queue: what waits and runs of each, and what can be done to its jobs. */
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import type { QueueGroup, QueueGroupList } from '../../../contract/queues';
 import { Badge } from '../../components/badge';
 import { Collection } from '../../components/collection';
@@ -9,6 +9,7 @@ import { actionsColumn, type Column, countColumn, textColumn, timeColumn } from 
 import { Button, JobLink, Link, None } from '../../components/text';
 import { api } from '../../core/api';
 import { href, segment } from '../../core/base';
+import { useSlowly } from '../../core/clock';
 import { act } from '../../core/dialogs';
 import { useGet } from '../../core/resource';
 import { pageNumber } from '../../core/router';
@@ -24,7 +25,7 @@ const EVERY_MS = 2_000;
 
 export function GroupsTab({ queue: { name }, round }: QueueTab) {
   const page = pageNumber();
-  const slowly = useSlowly(round);
+  const slowly = useSlowly(round, EVERY_MS);
   const groups = useGet<QueueGroupList>(`queues/${segment(name)}/groups`, { page, per_page: PER_PAGE }, slowly);
   const [operation, setOperation] = useState<StartedOperation>();
   const [limited, setLimited] = useState<QueueGroup>();
@@ -81,20 +82,6 @@ export function GroupsTab({ queue: { name }, round }: QueueTab) {
       )}
     </Collection>
   );
-}
-
-/** Follows a number that rises, at most once in a while. */
-function useSlowly(round: number): number {
-  const [shown, setShown] = useState(round);
-  const latest = useRef(round);
-  latest.current = round;
-  const isWaiting = round !== shown;
-  useEffect(() => {
-    if (!isWaiting) return;
-    const timer = setTimeout(() => setShown(latest.current), EVERY_MS);
-    return () => clearTimeout(timer);
-  }, [isWaiting]);
-  return shown;
 }
 
 /** Filters take the group itself, which this key may not see. */

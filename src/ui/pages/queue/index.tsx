@@ -11,7 +11,7 @@ import { type Resource, useGet } from '../../core/resource';
 import { can } from '../../core/session';
 import { LimitKeys } from '../limits/keys';
 import { type History, useHistory } from '../queues/history';
-import { drain, ModeBadge, ModeButtons, toggle } from '../queues/mode';
+import { drain, isNotable, ModeButtons, StandingBadge, toggle } from '../queues/mode';
 import type { QueueItem } from '../queues/types';
 import { CostTab } from './cost';
 import { DangerTab } from './danger';
@@ -58,7 +58,7 @@ export default function QueuePage({ params: { name = '' } }: { params: Readonly<
       <PageHead
         title={
           <>
-            <bdi>{name}</bdi> {queue.data && queue.data.status !== 'active' && <ModeBadge status={queue.data.status} />}
+            <bdi>{name}</bdi> {queue.data && isNotable(queue.data) && <StandingBadge of={queue.data} />}
           </>
         }
         name={name}

@@ -97,7 +97,7 @@ export function Why({ queue, round, reload }: { queue: QueueItem; round: number;
           </>
         )}
       </>,
-      <a href={href('')}>Maintenance</a>,
+      <a href={href('settings', { tab: 'deployment' })}>Maintenance</a>,
     );
   }
   for (const target of suspended_targets) {

@@ -12,7 +12,7 @@ import { useGet } from '../../core/resource';
 import { pageNumber, query } from '../../core/router';
 import { can } from '../../core/session';
 import { FirstJob } from './first-job';
-import { drain, ModeBadge, ModeButtons, toggle } from './mode';
+import { drain, ModeButtons, StandingBadge, toggle } from './mode';
 import { ratesOf, slid, useMinute } from './recent';
 import type { QueueItem, QueueList } from './types';
 import { useQueueUpdates } from './updates';
@@ -87,7 +87,7 @@ function columns(minute: number, reload: () => void): Column<QueueItem>[] {
   });
   return [
     textColumn('name', 'Queue', { render: ({ name }) => <QueueLink name={name} /> }),
-    textColumn('status', 'Mode', { id: 'mode', render: ({ status }) => <ModeBadge status={status} /> }),
+    textColumn('status', 'Mode', { id: 'mode', render: (row) => <StandingBadge of={row} /> }),
     state('available', 'Available'),
     {
       id: 'active',

@@ -13,6 +13,21 @@ export function ModeBadge({ status }: { status: string }) {
   return <Badge look={[MODES[status] ?? 'neutral']} text={status} />;
 }
 
+/** True if no handler or worker takes its jobs. Workers may just be busy: nothing must run, or have run lately. */
+export function isUntaken({ waiting_for, counts, throughput }: QueueItem): boolean {
+  const { reason } = waiting_for ?? {};
+  const isStill = counts.active === 0 && throughput.processed_per_minute === 0;
+  return reason === 'no_handler' || (reason === 'no_worker' && isStill);
+}
+
+export const isNotable = (queue: QueueItem) => queue.status !== 'active' || isUntaken(queue);
+
+/** As {@link ModeBadge}, red if no handler takes the jobs. */
+export function StandingBadge({ of: queue }: { of: QueueItem }) {
+  if (queue.status === 'active' && isUntaken(queue)) return <Badge look={['red']} text="no handler" />;
+  return <ModeBadge status={queue.status} />;
+}
+
 type Named = Pick<QueueItem, 'name' | 'status'>;
 
 /** Pauses a queue, or ends a pause or drain. @returns whether anything was done */

@@ -11,6 +11,7 @@ import { href, segment } from '../../core/base';
 import { askAndAct } from '../../core/dialogs';
 import { useGet } from '../../core/resource';
 import { can } from '../../core/session';
+import { MaintenanceButton, useMaintenance } from '../overview/maintenance';
 
 interface Row {
   kind: string;
@@ -23,7 +24,7 @@ interface Row {
 
 export function Deployment() {
   const declared = useGet<DeclaredDeployment>('admin/deployment');
-  const maintenance = useGet<MaintenanceState>('admin/system/maintenance');
+  const maintenance = useMaintenance();
   const apply = async (resetCrons: boolean) => {
     const question = {
       title: resetCrons ? 'Reset the schedules to what the code declares?' : 'Apply what the code declares?',
@@ -37,7 +38,13 @@ export function Deployment() {
   };
   return (
     <>
-      <Loaded of={maintenance}>{(now) => <MaintenanceCard of={now} />}</Loaded>
+      <Loaded of={maintenance}>
+        {(now) => (
+          <Section title="Maintenance" actions={<MaintenanceButton of={maintenance} />}>
+            <MaintenanceCard of={now} />
+          </Section>
+        )}
+      </Loaded>
       <Loaded of={declared}>
         {(data) => (
           <Section
@@ -99,14 +106,6 @@ function MaintenanceCard({ of: { enabled, reason, started_at, ends_at } }: { of:
           ['Since', started_at && <Time at={started_at} />],
           ['Until', ends_at && <Time at={ends_at} />],
           ['Reason', reason && <Foreign>{reason}</Foreign>],
-          [
-            'Change it',
-            can('admin:write') && (
-              <a href={href('', enabled ? {} : { do: 'maintenance' })}>
-                {enabled ? 'End maintenance on the overview' : 'Start maintenance on the overview'}
-              </a>
-            ),
-          ],
         ]}
       />
     </div>
@@ -138,7 +137,7 @@ function rowsOf({ queues, limits, crons, webhooks, alerts }: DeclaredDeployment)
       rowOf('schedule', name, href('schedules', { open: name }), state, enabled === false ? 'paused' : undefined),
     ),
     ...webhooks.map((one) => observer('webhook', one, href('webhooks', { open: one.id ?? null }))),
-    ...alerts.map((one) => observer('alert rule', one, href('webhooks', { tab: 'alerts' }))),
+    ...alerts.map((one) => observer('alert rule', one, href('alerts'))),
   ];
 }
 

@@ -4,7 +4,6 @@ import { Button } from '../../components/text';
 import { useGet } from '../../core/resource';
 import { openAside, query } from '../../core/router';
 import { can } from '../../core/session';
-import { Alerts } from './alerts';
 import { Deliveries } from './deliveries';
 import { SubscriptionForm } from './form';
 import { SubscriptionDrawer } from './one';
@@ -15,7 +14,6 @@ import './page.css';
 const TABS = [
   { id: 'subscriptions', label: 'Subscriptions' },
   { id: 'deliveries', label: 'Deliveries' },
-  { id: 'alerts', label: 'Alert rules' },
 ];
 
 export default function WebhooksPage() {
@@ -26,20 +24,14 @@ export default function WebhooksPage() {
     <div class="webhooks-page">
       <PageHead title="Webhooks" sub="HTTPS requests that notify other servers of events.">
         {can('admin:write') && (
-          <Button
-            icon="plus"
-            label={tab === 'alerts' ? 'New alert rule' : 'New webhook'}
-            class="primary"
-            onClick={() => openAside({ edit: 'new' })}
-          />
+          <Button icon="plus" label="New webhook" class="primary" onClick={() => openAside({ edit: 'new' })} />
         )}
       </PageHead>
       <Tabs tabs={TABS} />
       {tab === 'subscriptions' && <Subscriptions of={subscriptions} />}
       {tab === 'deliveries' && <Deliveries subscriptions={subscriptions.data?.items ?? []} />}
-      {tab === 'alerts' && <Alerts subscriptions={subscriptions.data?.items ?? []} />}
       {tab === 'subscriptions' && open && <SubscriptionDrawer of={open} onChanged={subscriptions.reload} />}
-      {tab !== 'alerts' && can('admin:write') && query('edit') && subscriptions.data && (
+      {can('admin:write') && query('edit') && subscriptions.data && (
         <SubscriptionForm
           of={subscriptions.data.items.find(({ id }) => id === query('edit'))}
           onSaved={subscriptions.reload}

@@ -22,6 +22,7 @@ describe('a fire while the job before has not ended', () => {
       overlap_policy: 'skip',
       run_count: 1,
       skipped_count: 1,
+      last_skipped: { reason: 'overlap_skip', job_id: running.id, scheduled_at: iso(minute(2)) },
       next_run_at: iso(minute(3)),
     });
     expect(await eventsOf('a', 'cron.skipped')).toEqual([

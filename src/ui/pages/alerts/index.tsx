@@ -5,6 +5,7 @@ import type { Webhook } from '../../../contract/webhooks';
 import { Badge, GOOD, type Look } from '../../components/badge';
 import { Collection } from '../../components/collection';
 import { FormDialog, SelectField, TextField, textIn } from '../../components/form';
+import { PageHead } from '../../components/page';
 import { Empty } from '../../components/state';
 import { actionsColumn, type Column, textColumn, timeColumn } from '../../components/table';
 import { Button, Foreign, Link, None, QueueLink } from '../../components/text';
@@ -12,12 +13,15 @@ import { api } from '../../core/api';
 import { askAndAct } from '../../core/dialogs';
 import { span } from '../../core/format';
 import { useGet } from '../../core/resource';
-import { aside, query } from '../../core/router';
+import { aside, openAside, query } from '../../core/router';
 import { can } from '../../core/session';
-import { ALERTS, alertPath, type List, METRICS, shownAs } from './types';
-import { useAfterEvents } from './updates';
+import '../webhooks/page.css';
+import { ALERTS, alertPath, type List, METRICS, SUBSCRIPTIONS, shownAs } from '../webhooks/types';
+import { useAfterEvents } from '../webhooks/updates';
 
-export function Alerts({ subscriptions }: { subscriptions: readonly Webhook[] }) {
+export default function AlertsPage() {
+  const webhooks = useGet<List<Webhook>>(SUBSCRIPTIONS, { per_page: 100 });
+  const subscriptions = webhooks.data?.items ?? [];
   const alerts = useGet<List<Alert>>(ALERTS, { per_page: 100 });
   useAfterEvents(alerts.reload, ({ event }) => event.startsWith('alert.'));
   const mayWrite = can('admin:write');
@@ -27,23 +31,30 @@ export function Alerts({ subscriptions }: { subscriptions: readonly Webhook[] })
     if (await askAndAct(question, () => api.del(alertPath(id)), `${name} is deleted.`)) alerts.reload();
   };
   return (
-    <Collection
-      of={alerts}
-      label="Alert rules"
-      columns={columns(subscriptions, remove)}
-      rowKey={({ id }) => id}
-      rowHref={mayWrite && (({ id }) => aside({ edit: id }))}
-      empty={
-        <Empty icon="failures" title="No alert rules yet">
-          A rule notifies your webhooks when an error rate, an age or a number of jobs passes a threshold.
-        </Empty>
-      }
-    >
-      {({ items }) => {
-        const of = items.find(({ id }) => id === query('edit'));
-        return mayWrite && query('edit') && <AlertForm {...{ of, subscriptions, onSaved: alerts.reload }} />;
-      }}
-    </Collection>
+    <div class="webhooks-page">
+      <PageHead title="Alerts" sub="Rules that notify your webhooks when a number of a queue passes a threshold.">
+        {mayWrite && (
+          <Button icon="plus" label="New alert rule" class="primary" onClick={() => openAside({ edit: 'new' })} />
+        )}
+      </PageHead>
+      <Collection
+        of={alerts}
+        label="Alert rules"
+        columns={columns(subscriptions, remove)}
+        rowKey={({ id }) => id}
+        rowHref={mayWrite && (({ id }) => aside({ edit: id }))}
+        empty={
+          <Empty icon="failures" title="No alert rules yet">
+            A rule notifies your webhooks when an error rate, an age or a number of jobs passes a threshold.
+          </Empty>
+        }
+      >
+        {({ items }) => {
+          const of = items.find(({ id }) => id === query('edit'));
+          return mayWrite && query('edit') && <AlertForm {...{ of, subscriptions, onSaved: alerts.reload }} />;
+        }}
+      </Collection>
+    </div>
   );
 }
 

@@ -1,0 +1,268 @@
+/** What needs an operator now, each with a link to it; otherwise that all is well, and when that was checked. */
+import type { ComponentChildren } from 'preact';
+import { useMemo, useState } from 'preact/hooks';
+import type { Alert } from '../../../contract/alerts';
+import type { CronItems, CronStatus } from '../../../contract/cron';
+import type { FailureGroup, FailureGroups } from '../../../contract/failures';
+import { Icon, type IconName } from '../../components/icon';
+import { Section } from '../../components/page';
+import { Age, Foreign, QueueLink, Time } from '../../components/text';
+import { api } from '../../core/api';
+import { href, type Query } from '../../core/base';
+import { useNow, useSlowly } from '../../core/clock';
+import { counted, number, percent } from '../../core/format';
+import type { LiveEvent } from '../../core/live';
+import { type Resource, useResource } from '../../core/resource';
+import { can } from '../../core/session';
+import { isUntaken } from '../queues/mode';
+import type { QueueItem, QueueList } from '../queues/types';
+import { REASONS } from '../schedules/types';
+import { ALERTS, type List, METRICS, shownAs } from '../webhooks/types';
+
+/** Shortest time between two checks, in ms: each reads the failures of many queues. */
+const EVERY_MS = 10_000;
+const DAY_MS = 86_400_000;
+
+/** A schedule is late when it has not fired this long after its time, in ms. */
+const LATE_MS = 60_000;
+
+/** Lines of one kind. */
+const SHOWN = 3;
+
+/** What else must be asked beside the queues. */
+interface Checks {
+  rules: readonly Alert[];
+  newest: FailureGroups;
+  dead: FailureGroups;
+  schedules: readonly CronStatus[];
+}
+
+async function check(signal: AbortSignal): Promise<Checks> {
+  const failures = (query: Query) => api.get<FailureGroups>('admin/failures', query, signal);
+  const [rules, newest, dead, crons] = await Promise.all([
+    api.get<List<Alert>>(ALERTS, { per_page: 100 }, signal),
+    failures({ sort: 'first_seen', per_page: SHOWN + 1 }),
+    failures({ state: 'dead', since: '24h', per_page: 200 }),
+    can('data:read') ? api.get<CronItems>('crons', { per_page: 200 }, signal) : { items: [] },
+  ]);
+  return { rules: rules.items, newest, dead, schedules: crons.items };
+}
+
+const CHANGES = /^(alert\.|cron\.|job\.(discarded|retrying))/;
+
+export interface AttentionHeld {
+  checks: Resource<Checks>;
+  onEvents: (events: readonly LiveEvent[]) => void;
+}
+
+export function useAttention(): AttentionHeld {
+  const [round, setRound] = useState(0);
+  const checks = useResource(check, [useSlowly(round, EVERY_MS)]);
+  const onEvents = (events: readonly LiveEvent[]) => {
+    if (events.some(({ event }) => event.startsWith('alert.'))) checks.reload();
+    else if (events.some(({ event }) => CHANGES.test(event))) setRound((count) => count + 1);
+  };
+  return { checks, onEvents };
+}
+
+interface Line {
+  key: string;
+  icon: IconName;
+  /** Jobs are lost or stand still; otherwise it can wait an hour. */
+  isUrgent?: boolean;
+  text: ComponentChildren;
+  link: { to: string; text: string };
+}
+
+export function Attention({ of: { checks }, queues }: { of: AttentionHeld; queues: QueueList }) {
+  const now = useNow();
+  const checkedAt = useMemo(() => Date.now(), [checks.data, queues]);
+  const { data, error } = checks;
+  if (!data && !error) return null;
+  const lines = [...linesOfQueues(queues.items), ...(data ? linesOf(data, queues.items, now) : [])];
+  if (error) {
+    const text = <>Alerts, failures and schedules could not be checked: {error.message}</>;
+    lines.push({ key: 'error', icon: 'failures', text, link: { to: href('events'), text: 'Events' } });
+  }
+  if (lines.length === 0) {
+    return (
+      <p class="all-well" role="status">
+        <Icon name="check" size={18} /> <strong>All is well</strong>{' '}
+        <span class="faint">
+          checked <Time at={checkedAt} />
+        </span>
+      </p>
+    );
+  }
+  lines.sort((a, b) => Number(b.isUrgent ?? false) - Number(a.isUrgent ?? false));
+  return (
+    <Section title="Needs attention">
+      <div class="attention card text">
+        {lines.map(({ key, icon, isUrgent, text, link }) => (
+          <div key={key} class={`attention-line ${isUrgent ? 'urgent' : ''}`} role={isUrgent ? 'alert' : 'status'}>
+            <Icon name={icon} size={18} />
+            <div class="attention-text">{text}</div>
+            <a href={link.to}>{link.text}</a>
+          </div>
+        ))}
+      </div>
+    </Section>
+  );
+}
+
+/** The first of one kind, and how many more there are. */
+function some<T>(items: readonly T[], rest: Pick<Line, 'icon' | 'link'>, lineOf: (item: T) => Line): Line[] {
+  const lines = items.slice(0, SHOWN).map(lineOf);
+  const more = items.length - lines.length;
+  if (more > 0) lines.push({ ...rest, key: `more ${rest.link.to}`, text: `${number(more)} more of these` });
+  return lines;
+}
+
+function linesOfQueues(queues: readonly QueueItem[]): Line[] {
+  const toQueues = { icon: 'queues', link: { to: href('queues'), text: 'All queues' } } as const;
+  const queueOf = (name: string) => <QueueLink name={name} />;
+  const byTarget = new Map<string, string[]>();
+  for (const { name, suspended_targets } of queues) {
+    for (const target of suspended_targets) byTarget.set(target, [...(byTarget.get(target) ?? []), name]);
+  }
+  const near = queues.filter(({ pressure, storage }) => pressure || storage?.state === 'full');
+  return [
+    ...some(queues.filter(isUntaken), toQueues, ({ name, counts, waiting_for }) => ({
+      ...{ key: `untaken ${name}`, icon: 'queues', isUrgent: true },
+      text: (
+        <>
+          No handler takes the jobs of {queueOf(name)}: {counted(counts.available, 'job')}{' '}
+          {counts.available === 1 ? 'waits' : 'wait'} for <Age since={waiting_for?.since} />.
+        </>
+      ),
+      link: { to: href('jobs', { queue: name, state: 'available' }), text: 'Show the jobs' },
+    })),
+    ...some(
+      [...byTarget],
+      { icon: 'workers', link: { to: href('workers'), text: 'All handlers' } },
+      ([target, in_]) => ({
+        ...{ key: `target ${target}`, icon: 'workers' },
+        text: (
+          <>
+            The handler <strong>{target}</strong> does not accept calls: jobs wait in{' '}
+            {in_.length === 1 ? in_[0] : `${number(in_.length)} queues`}.
+          </>
+        ),
+        link: { to: href('workers', { target }), text: 'Show it' },
+      }),
+    ),
+    ...some(near, toQueues, ({ name, pressure, storage }) => ({
+      ...{ key: `near ${name}`, icon: 'limits', isUrgent: !pressure || pressure.depth >= pressure.bound },
+      text: pressure ? (
+        <>
+          {queueOf(name)} is {percent(pressure.depth / pressure.bound)} full: {number(pressure.depth)} of{' '}
+          {number(pressure.bound)}.
+        </>
+      ) : (
+        <>
+          The storage of {queueOf(name)} is full: {percent((storage?.bytes ?? 0) / (storage?.max_bytes ?? 1))}. It
+          accepts no jobs.
+        </>
+      ),
+      link: { to: href(`queues/${name}`, { tab: 'settings' }), text: 'Its settings' },
+    })),
+  ];
+}
+
+function linesOf({ rules, newest, dead, schedules }: Checks, queues: readonly QueueItem[], now: number): Line[] {
+  const firing = rules.flatMap((rule) =>
+    rule.queues.filter(({ state }) => state === 'firing').map((where) => ({ rule, where })),
+  );
+  const fresh = newest.items.filter(({ first_seen_at }) => now - Date.parse(first_seen_at) < DAY_MS);
+  const died = dead.items.reduce((sum, { count }) => sum + count, 0);
+  const failed = schedules.flatMap((one) => (didNotFire(one, now) ? [one] : []));
+  const rest = (icon: IconName, to: string, text: string) => ({ icon, link: { to, text } });
+  return [
+    ...some(firing, rest('alerts', href('alerts'), 'All alerts'), ({ rule, where: { queue, since, last_value } }) => ({
+      ...{ key: `alert ${rule.id} ${queue}`, icon: 'alerts', isUrgent: true },
+      text: (
+        <>
+          <strong>
+            <Foreign>{rule.name}</Foreign>
+          </strong>
+          : {LABELS[rule.metric] ?? rule.metric}{' '}
+          {shownAs(rule.metric, valueNow(rule, queue, queues, now) ?? last_value)} in <QueueLink name={queue} />, above{' '}
+          {shownAs(rule.metric, rule.above)}, since <Time at={since} />
+        </>
+      ),
+      link: /error_rate|dead/.test(rule.metric)
+        ? { to: href('failures', { queue }), text: 'Show the failures' }
+        : { to: href('jobs', { queue, sort: 'created_at' }), text: 'Show the jobs' },
+    })),
+    ...(died > 0
+      ? [
+          {
+            ...({ key: 'dead', icon: 'discarded', isUrgent: true } as const),
+            text: (
+              <>
+                {counted(died, 'dead letter')}
+                {(dead.more || dead.total > dead.items.length) && ' or more'} since yesterday
+              </>
+            ),
+            link: { to: href('failures', { state: 'dead', since: '24h' }), text: 'Show the failures' },
+          },
+        ]
+      : []),
+    ...some(fresh, rest('failures', href('failures', { sort: 'first_seen' }), 'All failures'), lineOfGroup),
+    ...some(failed, rest('schedules', href('schedules'), 'All schedules'), (schedule) => ({
+      ...{ key: `schedule ${schedule.name}`, icon: 'schedules' },
+      text: (
+        <>
+          The schedule <Foreign>{schedule.name}</Foreign> did not fire{' '}
+          {schedule.last_skipped ? (
+            <>
+              <Time at={schedule.last_skipped.scheduled_at} />: {REASONS[schedule.last_skipped.reason].toLowerCase()}
+            </>
+          ) : (
+            <>
+              , due <Time at={schedule.next_run_at} />
+            </>
+          )}
+        </>
+      ),
+      link: { to: href('schedules', { open: schedule.name }), text: 'Show it' },
+    })),
+  ];
+}
+
+function lineOfGroup({ fingerprint, type, error, count, sample, first_seen_at }: FailureGroup): Line {
+  return {
+    ...{ key: `group ${fingerprint}`, icon: 'failures' },
+    text: (
+      <>
+        New failure in <Foreign>{type}</Foreign>, <Time at={first_seen_at} />, {counted(count, 'job')}:{' '}
+        <Foreign>{brief(sample.message || error.message)}</Foreign>
+      </>
+    ),
+    link: { to: href('failures', { group: fingerprint }), text: 'Show it' },
+  };
+}
+
+const brief = (text: string): string => (text.length > 120 ? `${text.slice(0, 120)}…` : text);
+
+/** What each metric says where its number stands after it. */
+const LABELS: Readonly<Record<string, string>> = { ...METRICS, oldest_age: 'Oldest job waits' };
+
+/** The number of a rule as it is now; undefined for a queue that was not loaded. */
+function valueNow({ metric }: Alert, name: string, queues: readonly QueueItem[], now: number): number | undefined {
+  const queue = queues.find((one) => one.name === name);
+  if (!queue) return undefined;
+  const { completed, cancelled, discarded, ...open } = queue.counts;
+  if (metric === 'depth') return Object.values(open).reduce((sum, count) => sum + count, 0);
+  if (metric === 'dead_letters') return queue.dead;
+  if (metric === 'error_rate') return queue.error_rate;
+  return Math.max(0, now - Date.parse(queue.oldest_available_at ?? new Date(now).toISOString())) / 1_000;
+}
+
+/** A policy that skips a fire does what it should: that is not a failure. */
+function didNotFire({ enabled, next_run_at, last_run_at, last_skipped: skip }: CronStatus, now: number): boolean {
+  if (!enabled) return false;
+  if (next_run_at !== null && now - Date.parse(next_run_at) > LATE_MS) return true;
+  if (!skip || skip.reason === 'overlap_skip' || skip.reason === 'unique') return false;
+  return now - Date.parse(skip.skipped_at) < DAY_MS && !(last_run_at !== null && last_run_at > skip.skipped_at);
+}
