@@ -115,6 +115,38 @@ describe('the page of a job', { timeout: 900_000 }, () => {
     assert.equal(copied, `curl -s '${board.open}/ojs/v1/admin/jobs/${id}?timeline=true'`);
   });
 
+  it('shows what it waits for, in one way everywhere, and sends the signal', async () => {
+    const { job: made } = await board.call('POST', 'jobs', {
+      ...{ type: 'work.confirm', args: [{ order: 7 }], options: { queue: 'job.signal' } },
+    });
+    const page = await open(made.id);
+    await live(page);
+    const why = page.getByRole('complementary', { name: 'Why it waits' });
+    await why.getByText(/^Waiting for confirmed, 1 d 23 h left$/).waitFor();
+    await why.getByText(`POST /jobs/${made.id}/signals/confirmed`).waitFor();
+    const words = await page.locator('main').innerText();
+    assert.doesNotMatch(words, /No attempts yet|:id|\d{4}-\d\d-\d\dT/);
+    await section(page, 'Attempts').getByText('Attempt 1 began').waitFor();
+    await page.locator('.facts').first().getByText('1 of 3', { exact: true }).waitFor();
+    await section(page, 'Timeline').getByText('Waits for the signal confirmed').waitFor();
+    await section(page, 'Steps').getByText('waits for the signal').waitFor();
+    await assertAccessible(page);
+    await why.getByRole('button', { name: 'Send signal' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Send confirmed' });
+    await dialog.getByLabel('Payload').fill('{"by": ');
+    await dialog.locator('.field .error').waitFor();
+    await dialog.getByLabel('Payload').fill('{"by": "ada"}');
+    await dialog.getByRole('button', { name: 'Send signal' }).click();
+    await state(page, 'completed').waitFor({ timeout: SOON_MS });
+    assert.deepEqual((await job(made.id)).result, { paid: { by: 'ada' } });
+    const viewer = await board.callClosed(KEYS.operator, 'POST', 'jobs', {
+      ...{ type: 'work.confirm', args: [], options: { queue: 'job.signal' } },
+    });
+    const seen = await open(viewer.job.id, { key: KEYS.viewer });
+    await seen.getByText(/^Waiting for confirmed/).waitFor();
+    assert.equal(await seen.getByRole('button', { name: 'Send signal' }).count(), 0);
+  });
+
   it('changes within a second of what happens', async () => {
     const id = await worker.enqueue('job.live');
     const page = await open(id);

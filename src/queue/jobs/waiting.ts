@@ -13,7 +13,7 @@ import { type JobRow, STATE } from '../store/job-row';
 import type { Ahead } from '../store/jobs-ahead';
 import type { Configured, Named, Stored } from '../store/parts';
 import { bodyOf, historyOf } from '../store/row-texts';
-import { availableSince, isSnoozed } from '../store/rows';
+import { availableSince, idOf, isSnoozed } from '../store/rows';
 import { waitsForGroup } from './group-waiting';
 import { rescheduledByKey, waitsForKey } from './limit-waiting';
 
@@ -67,11 +67,11 @@ function ofItself(q: Named & Configured, row: JobRow, now: number): WaitingFor |
   const also = q.config.paused ? ` Its queue ${q.name} is ${q.config.removal ? 'being deleted' : 'paused'}, too.` : '';
   const said = (found: WaitingFor): WaitingFor => ({ ...found, detail: found.detail + also });
   if (row.state === STATE.pending) {
-    const detail = 'It was enqueued as pending and waits until it is activated: POST /jobs/:id/activate.';
+    const detail = `It was enqueued as pending and waits until it is activated: POST /jobs/${idOf(q.route, row)}/activate.`;
     return said(waiting('pending', detail, row.created_at));
   }
   if (row.due_at === null || row.due_at <= now) return undefined;
-  const snoozed = waitsForItself(row, row.due_at);
+  const snoozed = waitsForItself(idOf(q.route, row), row, row.due_at);
   if (snoozed) return said(snoozed);
   const rescheduled = rescheduledByKey(q, row, now);
   if (rescheduled) return said(rescheduled);
@@ -89,7 +89,7 @@ function ofItself(q: Named & Configured, row: JobRow, now: number): WaitingFor |
 }
 
 /** Its handler has put it to sleep. @param dueAt when it continues, epoch ms */
-function waitsForItself(row: JobRow, dueAt: number): WaitingFor | undefined {
+function waitsForItself(id: string, row: JobRow, dueAt: number): WaitingFor | undefined {
   const { snoozed } = historyOf(row);
   if (!snoozed || !isSnoozed(row, { snoozed })) return undefined;
   const { since, signal } = snoozed;
@@ -101,7 +101,7 @@ function waitsForItself(row: JobRow, dueAt: number): WaitingFor | undefined {
   // A handler without a moment waits as long as it takes.
   const until = dueAt - since < MAX_DURATION_MS ? dueAt : undefined;
   const limit = until === undefined ? '' : ` It continues without it at ${at}.`;
-  const detail = `It waits for the signal ${quote(signal)}: POST /jobs/:id/signals/${quote(signal)}.${limit}`;
+  const detail = `It waits for the signal ${quote(signal)}: POST /jobs/${id}/signals/${quote(signal)}.${limit}`;
   return { ...waiting('signal', detail, since, until), signal };
 }
 

@@ -3,7 +3,7 @@ import { type ComponentChildren, Fragment } from 'preact';
 import { useState } from 'preact/hooks';
 import { href, segment } from '../core/base';
 import { useNow } from '../core/clock';
-import { absolute, duration, number, relative, short } from '../core/format';
+import { absolute, duration, moment, number, relative, short } from '../core/format';
 import { Icon } from './icon';
 
 export { Button } from './button';
@@ -26,12 +26,42 @@ export function Time({ at, before = '' }: { at: string | number | null | undefin
   );
 }
 
+/** How long until then: 1 d 23 h. @param until RFC 3339 */
+export function Left({ until }: { until: string }) {
+  const ms = Date.parse(until);
+  return <Length ms={ms - useNow()} at={ms} />;
+}
+
+const Length = ({ ms, at }: { ms: number; at: number }) => (
+  <time title={absolute(at)}>{duration(Math.max(0, Math.floor(ms / 1_000) * 1_000))}</time>
+);
+
+const INSTANT = /(\d{4}-\d\d-\d\dT[\d:.]+Z)/;
+
+/** A sentence of the server, with its moments in the zone of this browser. */
+export function Told({ text }: { text: string }) {
+  const now = useNow();
+  return (
+    <>
+      {text.split(INSTANT).map((part, index) =>
+        index % 2 === 0 ? (
+          <Foreign key={index}>{part}</Foreign>
+        ) : (
+          <time key={index} dateTime={part} title={absolute(Date.parse(part))}>
+            {moment(Date.parse(part), now)}
+          </time>
+        ),
+      )}
+    </>
+  );
+}
+
 /** How long something has lasted, and continues. @param since RFC 3339 or epoch ms */
 export function Age({ since }: { since: string | number | null | undefined }) {
   const now = useNow();
   if (since === null || since === undefined) return <None />;
   const ms = typeof since === 'number' ? since : Date.parse(since);
-  return <time title={absolute(ms)}>{duration(Math.max(0, Math.floor((now - ms) / 1_000) * 1_000))}</time>;
+  return <Length ms={now - ms} at={ms} />;
 }
 
 /** @param ms milliseconds */

@@ -55,13 +55,14 @@ export function span(text: string): string {
   return ms === 0 ? '0 s' : duration(ms);
 }
 
-/** 5 s ago, 3 min ago, in 3 min 4 s: what is to come is counted down. @param now epoch ms */
+/** 5 s ago, 3 min ago, 1 d 23 h ago, in 3 min 4 s: what is to come is counted down. @param now epoch ms */
 export function relative(at: number, now: number): string {
   const ms = now - at;
   if (Math.abs(ms) < 1_000) return 'now';
   const text = duration(Math.floor(Math.abs(ms) / 1_000) * 1_000);
+  // Seconds beside minutes would only flicker; hours beside days matter.
   const isBrief = ms > 0 || ms <= -600_000;
-  const told = isBrief ? text.replace(/^(\d+ \w+) .*$/, '$1') : text;
+  const told = isBrief ? text.replace(/^(\d+ min) .*$/, '$1') : text;
   return ms > 0 ? `${told} ago` : `in ${told}`;
 }
 
@@ -84,6 +85,19 @@ export function absolute(at: number): string {
 /** 14:03:07, in this browser's zone. */
 export function timeOfDay(at: number): string {
   return clock.format(at);
+}
+
+const dayAndTime = new Intl.DateTimeFormat('en-GB', {
+  day: 'numeric',
+  month: 'short',
+  hour: '2-digit',
+  minute: '2-digit',
+});
+
+/** 14:03:07 of the same day, otherwise 29 Nov, 14:03: within a sentence, in this browser's zone. */
+export function moment(at: number, now: number): string {
+  const isToday = new Date(at).toDateString() === new Date(now).toDateString();
+  return isToday ? timeOfDay(at) : dayAndTime.format(at);
 }
 
 export function bytes(size: number): string {

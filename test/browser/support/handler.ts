@@ -11,6 +11,10 @@ interface Wanted {
 }
 
 export default defineHandlers({
+  'work.confirm': async (_, ctx) => {
+    const paid = await ctx.waitFor('confirmed', { timeout: '48h' });
+    return { paid };
+  },
   'work.do': async (job) => {
     const [{ fail, final, ms = 0 } = {}] = job.args as [Wanted?];
     if (ms > 0) await new Promise((resolve) => setTimeout(resolve, ms));

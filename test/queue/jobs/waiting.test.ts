@@ -80,6 +80,7 @@ describe('a job that waits for its own moment', () => {
     expect(waits).toMatchObject({ reason, since: iso(T0), detail: expect.stringContaining(detail) });
     expect(waits?.until).toBe(after === HOUR ? iso(T0 + after) : undefined);
     expect(waits?.signal).toBe(reason === 'signal' ? 'approved' : undefined);
+    if (reason === 'signal') expect(waits?.detail).toContain(`POST /jobs/${id}/signals/approved`);
     // A later claim has ended otherwise, and it waits for something else.
     await queue.inside(({ sql }) => void sql.exec(changed, 2, history).toArray());
     expect(await why(id)).toMatchObject({ reason: 'delayed' });

@@ -18,7 +18,8 @@ it.each([
   [-500, 'now'],
   [-59_000, '59 s ago'],
   [-85_000, '1 min ago'],
-  [-90_000_000, '1 d ago'],
+  [-90_000_000, '1 d 1 h ago'],
+  [169_200_000, 'in 1 d 23 h'],
   [85_000, 'in 1 min 25 s'],
   [700_000, 'in 11 min'],
 ])('a moment %i ms from now is shown as %s', (from, told) => {

@@ -3,10 +3,10 @@ import { useState } from 'preact/hooks';
 import type { JobAttempt } from '../../../contract/jobs';
 import { Badge, type Tone } from '../../components/badge';
 import { ErrorOf } from '../../components/error';
-import { Button, Duration, Time } from '../../components/text';
+import { Button, Duration, Foreign, Left, Time } from '../../components/text';
 import { useNow } from '../../core/clock';
 import { duration, number } from '../../core/format';
-import type { Job } from './types';
+import { isAsleep, type Job } from './types';
 
 /** Attempts that are drawn and listed at first: the newest. */
 const SHOWN = 20;
@@ -16,10 +16,12 @@ const TONES: Readonly<Record<JobAttempt['state'], Tone>> = { failed: 'red', acti
 export function Attempts({ of: job }: { of: Job }) {
   const [all, setAll] = useState(false);
   const { attempts } = job;
-  if (attempts.length === 0) return <p class="faint">No attempts yet.</p>;
+  const asleep = <Asleep of={job} />;
+  if (attempts.length === 0) return isAsleep(job) ? asleep : <p class="faint">No attempts yet.</p>;
   const shown = all ? attempts : attempts.slice(-SHOWN);
   return (
     <>
+      {isAsleep(job) && asleep}
       <Bars job={job} attempts={shown} />
       {shown.length < attempts.length && (
         <Button class="link" onClick={() => setAll(true)}>
@@ -32,6 +34,22 @@ export function Attempts({ of: job }: { of: Job }) {
         ))}
       </ol>
     </>
+  );
+}
+
+/** An attempt that sleeps has begun, but has no end to be listed with. */
+function Asleep({ of: { attempt, started_at, waiting_for: waiting } }: { of: Job }) {
+  return (
+    <p>
+      Attempt {number(attempt + 1)} began <Time at={started_at} />
+      {waiting?.signal === undefined ? ' and sleeps' : <Foreign before=" and waits for ">{waiting.signal}</Foreign>}
+      {waiting?.until && (
+        <>
+          , <Left until={waiting.until} /> left
+        </>
+      )}
+      .
+    </p>
   );
 }
 

@@ -6,17 +6,17 @@ import { Duration, Foreign, Link, Time } from '../../components/text';
 import { href, segment } from '../../core/base';
 import { number, span } from '../../core/format';
 import { isHidden } from '../../core/session';
-import type { Job } from './types';
+import { isAsleep, type Job } from './types';
 
 export function JobFacts({ of: job }: { of: Job }) {
   const { workflow, cron_name: cron, meta, fingerprint, coalesced } = job;
   const ended = job.completed_at ?? job.cancelled_at ?? job.discarded_at;
   const time = (at: string | undefined): ComponentChildren => at && <Time at={at} />;
   const entries: (readonly [string, ComponentChildren])[] = [
-    ['Attempts', `${number(job.attempt)} of ${number(job.max_attempts)}`],
+    ['Attempts', `${number(job.attempt + Number(isAsleep(job)))} of ${number(job.max_attempts)}`],
     ['Priority', number(job.priority)],
     ['Created', time(job.created_at)],
-    ['Scheduled', job.state === 'scheduled' ? time(job.scheduled_at) : undefined],
+    ['Scheduled', job.state === 'scheduled' && !isAsleep(job) ? time(job.scheduled_at) : undefined],
     ['Stands for', coalesced && <Enqueues of={coalesced} />],
     ['Next attempt', time(job.next_attempt_at)],
     [job.first_started_at ? 'First run' : 'Started', time(job.first_started_at ?? job.started_at)],

@@ -96,7 +96,7 @@ function Shown({ job, reload }: { job: Job; reload: () => void }) {
         <Actions of={job} reload={reload} />
       </PageHead>
       {session.value?.redacts && <p class="note faint">Values that are hidden from your key appear as [redacted].</p>}
-      <Waiting of={job} />
+      <Waiting of={job} reload={reload} />
       {job.state === 'active' && job.progress !== undefined && <Progress of={job} />}
       <JobFacts of={job} />
       <div class="columns">

@@ -23,7 +23,7 @@ export function Payload({ of: job }: { of: Job }) {
       )}
       {names.length > 0 && (
         <Section title="Steps">
-          <Steps of={steps} />
+          <Steps of={job} />
         </Section>
       )}
     </>
@@ -41,14 +41,17 @@ function Saved({ sequence, at }: { sequence: number; at: string }) {
 /** Steps that are shown at most; the rest is in the answer of the API. */
 const MOST = 100;
 
-function Steps({ of: steps }: { of: Job['steps'] }) {
+function Steps({ of: { steps, waiting_for: waiting } }: { of: Job }) {
   const names = Object.keys(steps);
   return (
     <ol class="card steps">
       {names.slice(0, MOST).map((name) => (
         <li key={name}>
           <Foreign>{name}</Foreign>
-          <StepState of={Object.getOwnPropertyDescriptor(steps, name)?.value as JobStep} />
+          <StepState
+            of={Object.getOwnPropertyDescriptor(steps, name)?.value as JobStep}
+            awaits={waiting?.signal === name}
+          />
         </li>
       ))}
       {names.length > MOST && <li class="faint">and {number(names.length - MOST)} more</li>}
@@ -56,7 +59,7 @@ function Steps({ of: steps }: { of: Job['steps'] }) {
   );
 }
 
-function StepState({ of: step }: { of: JobStep }): ComponentChildren {
+function StepState({ of: step, awaits }: { of: JobStep; awaits: boolean }): ComponentChildren {
   if ('result' in step) {
     return (
       <>
@@ -74,7 +77,8 @@ function StepState({ of: step }: { of: JobStep }): ComponentChildren {
     );
   }
   if (step.until !== undefined) {
-    return <Badge look={['neutral', 'waiting']} text={<Time before="sleeps until " at={step.until} />} />;
+    const text = awaits ? 'waits for the signal' : <Time before="sleeps, ends " at={step.until} />;
+    return <Badge look={['neutral', 'waiting']} text={text} />;
   }
   if (step.signal) {
     return (

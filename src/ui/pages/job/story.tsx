@@ -137,9 +137,7 @@ function wordsOf(entry: TimelineEntry) {
     case 'attempt_completed':
       return <>Attempt {String(attempt)} completed</>;
     case 'snoozed':
-      return (
-        <>Put to sleep by its handler{entry.signal !== undefined && <>, until the signal {foreign(entry.signal)}</>}</>
-      );
+      return <>{entry.signal === undefined ? 'Sleeps' : <>Waits for the signal {foreign(entry.signal)}</>}</>;
     case 'cancelled':
       return <>Cancelled</>;
     case 'discarded':
@@ -160,7 +158,7 @@ function wordsOf(entry: TimelineEntry) {
     case 'step':
       return (
         <>
-          Step {foreign(name)}: {entry.is === 'signal' ? 'the signal arrived' : 'sleeps until then'}
+          Step {foreign(name)}: {entry.is === 'signal' ? 'the signal arrived' : 'the wait ends'}
         </>
       );
     default:

@@ -1,7 +1,12 @@
+import { useState } from 'preact/hooks';
 import type { EnvelopeWaiting } from '../../../job/wire';
+import { FormDialog, JsonField } from '../../components/form';
 import { Icon } from '../../components/icon';
-import { Foreign, Time } from '../../components/text';
+import { Button, Foreign, Left, Time, Told } from '../../components/text';
+import { api } from '../../core/api';
 import { href, segment } from '../../core/base';
+import { parseExact } from '../../core/exact';
+import { can } from '../../core/session';
 import type { Job } from './types';
 
 type Reason = EnvelopeWaiting['reason'];
@@ -59,7 +64,33 @@ const ALARMING: readonly Reason[] = [
   ...(['key_limit', 'queue_limit', 'no_handler', 'handler_down'] as const),
 ];
 
-export function Waiting({ of: job }: { of: Job }) {
+/** "Waiting for confirmed, 1 d 23 h left", or what is the matter. */
+function Title({ of: { reason, signal, until } }: { of: EnvelopeWaiting }) {
+  if (reason !== 'signal' || signal === undefined) {
+    return (
+      <>
+        <strong>{TITLES[reason] ?? reason}</strong>
+        {until && <Time before=" " at={until} />}
+      </>
+    );
+  }
+  return (
+    <strong>
+      Waiting for{' '}
+      <em>
+        <Foreign>{signal}</Foreign>
+      </em>
+      {until && (
+        <>
+          , <Left until={until} /> left
+        </>
+      )}
+    </strong>
+  );
+}
+
+export function Waiting({ of: job, reload }: { of: Job; reload: () => void }) {
+  const [sending, setSending] = useState(false);
   const { waiting_for: waiting } = job;
   if (!waiting) return null;
   const remedy = remedyOf(job);
@@ -68,10 +99,9 @@ export function Waiting({ of: job }: { of: Job }) {
     <aside class={`why ${isCalm ? 'calm' : ''}`} aria-label="Why it waits">
       <Icon name={isCalm ? 'waiting' : 'failures'} size={18} />
       <div>
-        <strong>{TITLES[waiting.reason] ?? waiting.reason}</strong>
-        {waiting.until && <Time before=" " at={waiting.until} />}
+        <Title of={waiting} />
         <p>
-          <Foreign>{waiting.detail}</Foreign>
+          <Told text={waiting.detail} />
         </p>
         <p class="faint">
           Since <Time at={waiting.since} />
@@ -83,6 +113,28 @@ export function Waiting({ of: job }: { of: Job }) {
           )}
         </p>
       </div>
+      {waiting.signal !== undefined && can('data:write') && (
+        <Button label="Send signal" onClick={() => setSending(true)} />
+      )}
+      {waiting.signal !== undefined && sending && (
+        <SignalDialog {...{ id: job.id, signal: waiting.signal, reload }} onClose={() => setSending(false)} />
+      )}
     </aside>
+  );
+}
+
+function SignalDialog(props: { id: string; signal: string; reload: () => void; onClose: () => void }) {
+  const { id, signal, reload, onClose } = props;
+  const [payload, setPayload] = useState('');
+  const send = async () => {
+    const body = payload.trim() === '' ? {} : { payload: parseExact(payload) };
+    await api.post(`jobs/${segment(id)}/signals/${segment(signal)}`, body);
+    return `The signal ${signal} was sent.`;
+  };
+  return (
+    <FormDialog title={`Send ${signal}`} action="Send signal" onSubmit={send} onDone={reload} onClose={onClose}>
+      <p class="note">The handler continues with this payload. Empty: it gets null.</p>
+      <JsonField label="Payload: JSON" value={payload} onChange={setPayload} rows={6} at={['payload']} />
+    </FormDialog>
   );
 }
