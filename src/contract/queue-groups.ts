@@ -24,6 +24,8 @@ export interface QueueGroup {
   blocked_by: string | null;
   /** When the first of those that wait became available; null: none waits. */
   oldest_waiting_at: Time | null;
+  /** Why it starts no job now, whether or not one waits; null: it may. Lists leave out limit keys. */
+  waiting_for: EnvelopeWaiting | null;
 }
 
 /** One group: what holds for it, and how it gets on. */
@@ -33,8 +35,6 @@ export interface QueueGroupDetail extends QueueGroup {
   limits: GroupLimits;
   /** What an operator says of it; null: nothing. */
   override: GroupOverride | null;
-  /** Why it starts no job now, whether or not one waits; null: it may. */
-  waiting_for: EnvelopeWaiting | null;
   /** There are more waiting jobs than were counted. */
   counts_are_exact?: false;
 }

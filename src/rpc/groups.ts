@@ -25,6 +25,8 @@ export interface GroupView {
   blocked_by?: string;
   /** When the first of those that wait became available. */
   oldest?: number;
+  /** Why it starts no job now, whether or not one waits. */
+  waiting_for?: WaitingFor;
 }
 
 /** What holds for one group, and how it gets on. */
@@ -33,8 +35,6 @@ export interface GroupDetail extends GroupView {
   limits: GroupLimits;
   /** What an operator says of it. */
   override?: GroupOverride;
-  /** Why it starts no job now, whether or not one waits. */
-  waiting_for?: WaitingFor;
   /** False: there are waiting jobs that were not counted. */
   complete: boolean;
   /** It was so before. */

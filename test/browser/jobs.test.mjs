@@ -190,6 +190,33 @@ describe('the jobs page', { timeout: 900_000 }, () => {
     await page.waitForURL('**/ui/jobs');
   });
 
+  it('retries the selection by key, with a message that covers no button', async () => {
+    const queue = 'jobs.selected';
+    for (let left = 3; left > 0; left--) await worker.dead(queue, { message: 'no' });
+    const untouched = await worker.dead(queue, { message: 'not this one' });
+    const page = await board.newPage(`/ui/jobs?queue=${queue}`);
+    await count(page, 4);
+    const rows = page.getByRole('row').filter({ hasNotText: 'not this one' });
+    for (const n of [1, 2]) await rows.nth(n).getByRole('checkbox').check();
+    await page.keyboard.press('k');
+    await page.getByRole('row').filter({ hasText: 'not this one' }).locator('td').nth(1).click();
+    await page.keyboard.press('r');
+    await page.getByRole('dialog').getByRole('button', { name: 'Retry 2 jobs' }).click();
+    await page.getByText('2 jobs retried.').waitFor();
+    assert.equal((await board.call('GET', `queues/${queue}/stats`)).stats.available, 2);
+    assert.equal((await board.call('GET', `jobs/${untouched}`)).job.state, 'discarded');
+    // Without a selection it is the row again.
+    await page.goto(`/ui/jobs?queue=${queue}&state=discarded`);
+    await count(page, 2);
+    for (const width of [1280, 390]) {
+      await page.setViewportSize({ width, height: 700 });
+      await page.keyboard.press('j');
+      await page.keyboard.press('r');
+      await page.locator('.toast').first().waitFor();
+      assert.deepEqual(await page.evaluate(coveredByToasts), []);
+    }
+  });
+
   it('acts on the rows that are chosen, and tells first what it can act on', async () => {
     await worker.dead('jobs.chosen', { message: 'no' });
     for (let left = 3; left > 0; left--) await worker.enqueue('jobs.chosen');
@@ -399,3 +426,19 @@ describe('the jobs page', { timeout: 900_000 }, () => {
     await assertAccessible(page);
   });
 });
+
+/** Buttons and links in the page that a message lies over. */
+function coveredByToasts() {
+  const boxes = [...document.querySelectorAll('.toast')].map((toast) => toast.getBoundingClientRect());
+  const bar = document.querySelector('.top-bar').getBoundingClientRect().bottom;
+  return [...document.querySelectorAll('a, button, input, select')]
+    .filter((element) => !element.closest('.toast, .skip'))
+    .filter((element) => {
+      const { left, right, top, bottom, width } = element.getBoundingClientRect();
+      const isSeen = width > 0 && bottom > bar && top < innerHeight && element.checkVisibility({ visibilityProperty: true });
+      return (
+        isSeen && boxes.some((box) => left < box.right && right > box.left && top < box.bottom && bottom > box.top)
+      );
+    })
+    .map((element) => element.outerHTML.slice(0, 120));
+}

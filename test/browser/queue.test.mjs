@@ -95,7 +95,7 @@ describe('the page of a queue', { timeout: 900_000 }, () => {
     assert.match(await page.getByRole('row').nth(1).innerText(), /acme, inc/);
     await assertFitForAll(page);
     await row('acme, inc').getByRole('button', { name: 'Pause' }).click();
-    await row('acme, inc').getByText('paused', { exact: true }).waitFor();
+    await row('acme, inc').locator('[data-label="Why it waits"]').getByText('paused', { exact: true }).waitFor();
     await row('acme, inc').getByRole('button', { name: 'Resume' }).click();
     await row('acme, inc').getByRole('button', { name: 'Pause' }).waitFor();
     await row('acme, inc').getByRole('button', { name: 'Limit' }).click();
@@ -119,6 +119,12 @@ describe('the page of a queue', { timeout: 900_000 }, () => {
     await row('acme, inc').getByRole('link').click();
     await page.waitForURL(/group=acme/);
     await page.getByText('wait.for.worker').first().waitFor();
+    // Another reason: the order, with the job that must end first.
+    await board.call('PUT', 'queues/one.strict/config', { groups: { order: 'strict' } });
+    const strict = { type: 'work.do', args: [{ ms: 600_000 }], options: { queue: 'one.strict', group: 'acme' } };
+    await board.call('POST', 'jobs/batch', { jobs: [strict, strict] });
+    await page.goto('/ui/queues/one.strict?tab=groups');
+    await row('acme').getByText('held by job').waitFor();
     // What a queue does not say of groups needs no tab.
     await enqueue('one.single');
     await page.goto('/ui/queues/one.single?tab=groups');

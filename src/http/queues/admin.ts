@@ -93,6 +93,6 @@ async function detailsOf(c: AppContext, name: string): Promise<InspectedQueue> {
   return {
     ...renderForOperators({ ...stats, ...(await queue.activity()) }, wantsRecent(c)),
     ...createdAt(stats),
-    configuration: renderConfiguration(unwrap(await queue.config()), stats),
+    configuration: renderConfiguration(unwrap(await queue.settings()).effective, stats),
   };
 }

@@ -55,8 +55,11 @@ function answer(c: AppContext, queue: string, group: string, { unchanged, ...det
 }
 
 /** A group as lists have it. */
-export function renderGroup({ oldest, blocked_by, ...group }: GroupView): contract.QueueGroup {
-  return { ...group, blocked_by: blocked_by ?? null, oldest_waiting_at: given(oldest, formatInstant) ?? null };
+export function renderGroup({ oldest, blocked_by, waiting_for, ...group }: GroupView): contract.QueueGroup {
+  return {
+    ...{ ...group, blocked_by: blocked_by ?? null, oldest_waiting_at: given(oldest, formatInstant) ?? null },
+    waiting_for: given(waiting_for, renderWaiting) ?? null,
+  };
 }
 
 /** What operators say of a group, as a change of it takes it. */
@@ -65,11 +68,10 @@ export function renderGroupOverride({ weight, paused, ...own }: GroupOverride): 
 }
 
 function renderDetail(queue: string, detail: GroupDetail): contract.QueueGroupDetail {
-  const { limits, override, waiting_for, complete, ...group } = detail;
+  const { limits, override, complete, ...group } = detail;
   return {
     ...{ queue, ...renderGroup(group), limits: renderGroupLimits(limits) },
     override: given(override, renderGroupOverride) ?? null,
-    waiting_for: given(waiting_for, renderWaiting) ?? null,
     ...(!complete && { counts_are_exact: false as const }),
   };
 }

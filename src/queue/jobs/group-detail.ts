@@ -2,10 +2,10 @@
 import { defined } from '../../job/envelope/fields';
 import { WEIGHTS } from '../../job/group';
 import { own } from '../../job/own';
-import type { GroupDetail } from '../../rpc/groups';
-import { blockersOf, type CountedGroup, eachWaiting, viewOf } from '../read/groups';
+import type { GroupDetail, GroupsRequest, GroupsView } from '../../rpc/groups';
+import { blockersOf, type CountedGroup, eachWaiting, groups, viewOf } from '../read/groups';
 import type { Configured, Named, Stored } from '../store/parts';
-import { groupWaits, NEXT } from './group-waiting';
+import { groupHeld, groupWaits, NEXT } from './group-waiting';
 
 export const unknownGroup = (group: string): GroupDetail => ({
   ...{ group, waiting: 0, limited: 0, running: 0, weight: WEIGHTS.default, noisy: false, paused: false },
@@ -30,4 +30,14 @@ export function group(q: Named & Stored & Configured, name: string, now: number)
     ...defined({ override: own(q.config.groupOverrides, name), waiting_for: waits }),
     complete,
   };
+}
+
+/** The groups of a queue, each with what holds it. */
+export function groupList(q: Named & Stored, request: GroupsRequest, now: number): GroupsView {
+  const found = groups(q, request, now);
+  const explained = found.groups.map((view) => {
+    const waiting_for = groupHeld(q, view.group, NEXT, view.oldest ?? now, now);
+    return { ...view, ...(waiting_for && { waiting_for }) };
+  });
+  return { ...found, groups: explained };
 }

@@ -26,6 +26,18 @@ export function groupWaits(
   since: number,
   now: number,
 ): WaitingFor | undefined {
+  const held = groupHeld(q, group, row, since, now);
+  return held ?? (q.store.gates.isStrict ? waitsForFirst(q, group, row, since, now) : undefined);
+}
+
+/** What holds the whole group; not the limit key of its first job, which only {@link groupWaits} reads. */
+export function groupHeld(
+  q: Named & Stored,
+  group: string,
+  row: Pick<JobRow, 'key' | 'attempt' | 'history'>,
+  since: number,
+  now: number,
+): WaitingFor | undefined {
   const { gates } = q.store;
   const named = namedGroup(group);
   const hold = gates.holdOf(group, row, 0, now);
@@ -46,7 +58,7 @@ export function groupWaits(
     case 'order':
       return waitsForEarlier(q, group, since);
     default:
-      return gates.isStrict ? waitsForFirst(q, group, row, since, now) : undefined;
+      return undefined;
   }
 }
 

@@ -10,7 +10,7 @@ import type { QueueStats } from '../../rpc/stats';
 import type { TargetView } from '../../rpc/targets';
 import { jobs, look, noJob, none, type On, read, readAll, readJob } from '../access-modes';
 import { pressureOf } from '../jobs/backpressure';
-import { group, unknownGroup } from '../jobs/group-detail';
+import { group, groupList, unknownGroup } from '../jobs/group-detail';
 import { storyOf } from '../jobs/job-story';
 import { deadLetterRow } from '../jobs/redrive';
 import type { QueueLife } from '../life';
@@ -20,7 +20,6 @@ import { deadLetterKinds, deadLetterPlaces, deadLettersAt } from '../read/dead-l
 import { failures } from '../read/failures';
 import { mustFind, runningOf, viewOf, viewOfRow } from '../read/find';
 import { getMany } from '../read/get-many';
-import { groups } from '../read/groups';
 import { count, countStates, list, listPlaces } from '../read/list';
 import { sorted } from '../read/sorted';
 import { emptyStats, priorities, stats, upcoming } from '../read/stats';
@@ -139,7 +138,7 @@ export const READING_VERBS = {
     return look((q, now) => priorities(q, now), none)(life);
   },
   groups: readAll(
-    (q, now, request: GroupsRequest) => groups(q, request, now),
+    (q, now, request: GroupsRequest) => groupList(q, request, now),
     () => ({ groups: [], total: 0, waiting: 0, running: 0, ungrouped: 0, complete: true }),
   ),
   /** One group; zeros for one that has no jobs. */

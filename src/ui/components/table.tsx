@@ -26,6 +26,8 @@ export interface Column<Row> {
 export interface RowAction<Row> {
   label: string;
   run: (row: Row) => void;
+  /** Takes its place while rows are selected. */
+  onSelection?: () => void;
 }
 
 export interface DataTableProps<Row> {
@@ -38,7 +40,7 @@ export interface DataTableProps<Row> {
   rowHref?: false | ((row: Row) => string);
   /** Of {@link useSelection}, where rows can be chosen. */
   selection?: Selection | undefined;
-  /** Keys that act on the row that `j` and `k` point at: `{ r: { label: 'Retry', run } }`. */
+  /** Keys that act on the selection, or on the row that `j` and `k` point at: `{ r: { label: 'Retry', run } }`. */
   keys?: false | Readonly<Record<string, RowAction<Row>>>;
   /** Keys of rows that have just changed: they flash. */
   changed?: ReadonlySet<string>;
@@ -98,6 +100,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
     row?.focus({ preventScroll: true });
   };
   const onCurrent = (run: (row: Row) => void) => () => current !== undefined && run(current);
+  const isSelecting = selection !== undefined && (selection.all || selection.ids.size > 0);
   useKeys(label, {
     j: { label: 'Next row', run: () => move(1) },
     k: { label: 'Previous row', run: () => move(-1) },
@@ -107,7 +110,10 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
       A: { label: 'Select all that match', run: () => selection.chooseAll() },
     }),
     ...(Object.fromEntries(
-      Object.entries(keys || {}).map(([key, { label: does, run }]) => [key, { label: does, run: onCurrent(run) }]),
+      Object.entries(keys || {}).map(([key, { label: does, run, onSelection }]) => [
+        key,
+        { label: does, run: isSelecting && onSelection ? onSelection : onCurrent(run) },
+      ]),
     ) as Keys),
   });
 

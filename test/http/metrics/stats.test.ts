@@ -82,6 +82,13 @@ describe('a queue among the queues', () => {
     expect(died).not.toHaveProperty('waiting_for');
   });
 
+  it('shows the settings in effect, also those of all queues', async () => {
+    await server.enqueue(queue);
+    await server.ok(200, 'PUT', `${V1}/queues/_default/config`, { concurrency: 3, groups: { order: 'strict' } });
+    const configuration = { concurrency: 3, groups: { order: 'strict' } };
+    expect(await get(`/admin/queues/${queue}`)).toMatchObject({ configuration });
+  });
+
   it('shows them after its object has slept', async () => {
     await happen();
     const before = await get(`/admin/queues/${queue}`);

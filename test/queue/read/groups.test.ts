@@ -33,7 +33,15 @@ describe('the list of the groups of a queue', () => {
     await server.take(queue.name, { count: 1 });
     const limits = { rate_limit: { key: 'slow', concurrency: 1 } };
     await addAll(queue, [undefined, undefined], limits);
-    const known = { limited: 0, running: 0, weight: 1, noisy: false, blocked_by: null, oldest_waiting_at: since };
+    const known = {
+      limited: 0,
+      running: 0,
+      weight: 1,
+      noisy: false,
+      blocked_by: null,
+      oldest_waiting_at: since,
+      waiting_for: null,
+    };
     const slow = { ...known, group: 'slow', waiting: 2, limited: 1, oldest_waiting_at: new Date().toISOString() };
     const expected = {
       ...{ queue: queue.name, order: 'fair', waiting: 44, running: 1, ungrouped: 2, total: 4 },
@@ -60,7 +68,7 @@ describe('the list of the groups of a queue', () => {
     const [a1] = (await addAll(queue, ['a', 'a', 'b'], { retry })) as [string];
     await server.take(queue.name, { count: 1 });
     expect((await list(queue)).items).toMatchObject([
-      { group: 'a', waiting: 1, running: 1, blocked_by: a1 },
+      { group: 'a', waiting: 1, running: 1, blocked_by: a1, waiting_for: { reason: 'group', job_id: a1 } },
       { group: 'b', waiting: 1, running: 0, blocked_by: null },
     ]);
     await server.nack(a1);

@@ -152,8 +152,8 @@ function Found({ list, jobs, changed }: FoundProps) {
         keys={
           mayAct
             ? {
-                r: { label: 'Retry', run: (job) => actOn(job, 'retry') },
-                c: { label: 'Cancel', run: (job) => actOn(job, 'cancel') },
+                r: { label: 'Retry', run: (job) => actOn(job, 'retry'), onSelection: () => begin('retry') },
+                c: { label: 'Cancel', run: (job) => actOn(job, 'cancel'), onSelection: () => begin('cancel') },
               }
             : {}
         }

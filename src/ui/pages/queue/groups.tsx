@@ -6,7 +6,7 @@ import { Collection } from '../../components/collection';
 import { OperationDialog, type StartedOperation } from '../../components/operation';
 import { Empty } from '../../components/state';
 import { actionsColumn, type Column, countColumn, textColumn, timeColumn } from '../../components/table';
-import { Button, JobLink, Link, None } from '../../components/text';
+import { Button, JobLink, Link, None, Time } from '../../components/text';
 import { api } from '../../core/api';
 import { href, segment } from '../../core/base';
 import { useSlowly } from '../../core/clock';
@@ -97,7 +97,6 @@ function columns(queue: string, actions: Actions): Column<QueueGroup>[] {
         <>
           <Link to={isNamed(row) ? href('jobs', { queue, group: row.group }) : undefined} text={row.group} />{' '}
           {row.noisy && <Badge look={['amber']} text="noisy" />}
-          {row.paused && <Badge look={['red', 'pause']} text="paused" />}
         </>
       ),
     }),
@@ -106,12 +105,7 @@ function columns(queue: string, actions: Actions): Column<QueueGroup>[] {
     countColumn('running', 'Running'),
     countColumn('weight', 'Weight', { wide: true }),
     timeColumn('oldest_waiting_at', 'Oldest', { end: false, sort: (row) => row.oldest_waiting_at ?? '' }),
-    {
-      id: 'blocked',
-      label: 'Blocked by',
-      wide: true,
-      render: ({ blocked_by }) => (blocked_by === null ? <None /> : <JobLink id={blocked_by} />),
-    },
+    { id: 'why', label: 'Why it waits', render: (row) => <Reason of={row} /> },
     ...actionsColumn(can('admin:write'), (row: QueueGroup) =>
       isNamed(row) ? (
         <span class="row-actions">
@@ -128,4 +122,21 @@ function columns(queue: string, actions: Actions): Column<QueueGroup>[] {
       ) : null,
     ),
   ];
+}
+
+/** What holds the group, in a word; the whole sentence when it is pointed at. */
+function Reason({ of: { waiting_for: waiting, waiting: count, limited } }: { of: QueueGroup }) {
+  if (!waiting) return limited > 0 && limited === count ? <>limit of their keys</> : <None />;
+  const { reason, job_id: job, until, detail } = waiting;
+  return (
+    <span title={detail}>
+      {reason === 'group_paused' && <Badge look={['red', 'pause']} text="paused" />}
+      {reason === 'group' && job !== undefined && (
+        <>
+          held by job <JobLink id={job} />
+        </>
+      )}
+      {reason === 'group' && job === undefined && (until ? <Time before="rate, opens " at={until} /> : 'concurrency')}
+    </span>
+  );
 }
