@@ -33,6 +33,13 @@ describe('the events page', { timeout: 900_000 }, () => {
     await page.getByRole('heading', { name: 'No matching events' }).waitFor();
   });
 
+  it('has nothing since the queues woke, and links to older events', async () => {
+    const page = await board.newPage('/ui/events?queue=feed.empty');
+    await page.getByRole('heading', { name: 'Nothing since the queues woke' }).waitFor();
+    await page.locator('.empty').getByRole('link', { name: 'audit log' }).click();
+    await page.waitForURL('**/ui/audit');
+  });
+
   it('holds events while it is paused, and says how many', async () => {
     await enqueue('before.pause', 'feed.b');
     const page = await board.newPage('/ui/events?queue=feed.b');

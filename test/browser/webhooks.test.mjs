@@ -157,6 +157,25 @@ describe('the webhooks page', { timeout: 900_000 }, () => {
     await rule.waitFor({ state: 'detached' });
   });
 
+  it('shows the name that the code declares, above the address', async () => {
+    const { id } = await subscribe('200/named');
+    const page = await board.newPage('/ui/webhooks', {
+      prepare: (fresh) =>
+        fresh.route(/webhooks\/subscriptions\?/, async (route) => {
+          const response = await route.fetch();
+          const list = await response.json();
+          for (const item of list.items) if (item.id === id) item.declared = 'on-call';
+          await route.fulfill({ response, json: list });
+        }),
+    });
+    await row(page, '200/named').getByRole('link', { name: 'on-call' }).waitFor();
+    await page.goto('/ui/webhooks?tab=deliveries');
+    await page.getByLabel('Webhook').getByRole('option', { name: 'on-call' }).waitFor({ state: 'attached' });
+    await page.goto('/ui/alerts?edit=new');
+    await page.getByLabel('Notifies').getByRole('option', { name: 'on-call' }).waitFor({ state: 'attached' });
+    await board.call('DELETE', `webhooks/subscriptions/${id}`);
+  });
+
   it('is only looked at by a viewer', async () => {
     const { id } = await board.callClosed(KEYS.admin, 'POST', 'webhooks/subscriptions', {
       ...{ url: 'https://hooks.example.com/x', events: ['*'], active: false },

@@ -18,6 +18,8 @@ export interface Histogram {
   readonly counts: readonly number[];
   /** Sum of all that was counted, ms. */
   readonly sum: number;
+  /** The longest, ms; 0 or absent: unknown, as of what was counted by older versions. */
+  readonly most?: number;
 }
 
 /** What operators are shown of a histogram, ms; null when it is empty. */
@@ -39,9 +41,12 @@ export function meanOf(histogram: Histogram): number | null {
   return count === 0 ? null : round(histogram.sum / count);
 }
 
-/** The value that a share `rank` (0 … 1) does not exceed, ms, interpolated in its bucket; null: nothing was counted. */
+/**
+ * The value that a share `rank` (0 … 1) does not exceed, ms, interpolated in its bucket and never above the longest;
+ * null: nothing was counted.
+ */
 export function percentile(histogram: Histogram, rank: number): number | null {
-  const { bounds, counts } = histogram;
+  const { bounds, counts, most = 0 } = histogram;
   const count = countOf(histogram);
   if (count === 0) return null;
   const wanted = rank * count;
@@ -51,7 +56,9 @@ export function percentile(histogram: Histogram, rank: number): number | null {
       const to = bounds[index];
       if (to === undefined) return bounds.at(-1) ?? null;
       const from = bounds[index - 1] ?? 0;
-      return round(from + ((to - from) * Math.max(0, wanted - below)) / here);
+      // A longest time below the bucket is from after an upgrade: what lies in the bucket was longer.
+      const end = most > from ? Math.min(most, to) : to;
+      return round(from + ((end - from) * Math.max(0, wanted - below)) / here);
     }
     below += here;
   }

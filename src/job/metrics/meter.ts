@@ -37,6 +37,9 @@ const START = { completed: 16, failed: 16 + 17, queue_time: 16 + 2 * 17 } as con
   number
 >;
 
+/** Places of the longest times that were counted. They merge by their maximum. */
+const MOST = { durations: 14, queue_time: 15 } as const;
+
 /** How many numbers a meter has. */
 const SIZE = START.queue_time + 1 + QUEUE_TIME_BOUNDS.length + 1;
 
@@ -46,28 +49,34 @@ export const newMeter = (): Meter => new Array<number>(SIZE).fill(0);
 
 export const placeOf = (counter: Counter): number => PLACE[counter];
 
-/** The places in a meter of the sum of a histogram, and of the bucket that `ms` falls into. */
-export function placesOf(name: HistogramName, ms: number): { sum: number; bucket: number } {
+/** The places in a meter of the sum of a histogram, of the bucket that `ms` falls into, and of the longest time. */
+export function placesOf(name: HistogramName, ms: number): { sum: number; bucket: number; most: number } {
   const sum = START[name];
-  return { sum, bucket: sum + 1 + bucketOf(BOUNDS[name], ms) };
+  const most = name === 'queue_time' ? MOST.queue_time : MOST.durations;
+  return { sum, bucket: sum + 1 + bucketOf(BOUNDS[name], ms), most };
 }
 
 export const read = (meter: Meter, counter: Counter): number => meter[PLACE[counter]] ?? 0;
 
 export function histogramOf(meter: Meter, name: HistogramName): Histogram {
   const [bounds, start] = [BOUNDS[name], START[name]];
-  return { bounds, sum: meter[start] ?? 0, counts: meter.slice(start + 1, start + 2 + bounds.length) };
+  const most = meter[name === 'queue_time' ? MOST.queue_time : MOST.durations] ?? 0;
+  return { bounds, sum: meter[start] ?? 0, most, counts: meter.slice(start + 1, start + 2 + bounds.length) };
 }
 
 /** How long attempts ran, however they ended. */
 export function durationsOf(meter: Meter): Histogram {
   const [done, failed] = [histogramOf(meter, 'completed'), histogramOf(meter, 'failed')];
   const counts = done.counts.map((count, index) => count + (failed.counts[index] ?? 0));
-  return { bounds: DURATION_BOUNDS, counts, sum: done.sum + failed.sum };
+  return { bounds: DURATION_BOUNDS, counts, sum: done.sum + failed.sum, most: done.most ?? 0 };
 }
 
 export function add(to: Meter, from: Meter): Meter {
-  for (const [index, value] of from.entries()) if (value) to[index] = (to[index] ?? 0) + value;
+  for (const [index, value] of from.entries()) {
+    if (!value) continue;
+    const held = to[index] ?? 0;
+    to[index] = index === MOST.durations || index === MOST.queue_time ? Math.max(held, value) : held + value;
+  }
   return to;
 }
 

@@ -56,7 +56,7 @@ export function Plot({ times, series, height, format }: PlotProps) {
     const fillOf = (index: number) => `var(--${series[index - 1]?.tone ?? TONES[(index - 1) % TONES.length]}-fill)`;
     const lines = series.map(({ label }, index) => ({
       label,
-      value: (_: Drawing, value: number | null) => (value === null ? '–' : format(value)),
+      value: (_: Drawing, value: number | null) => (value === null ? '' : format(value)),
       stroke: colour(fillOf(index + 1)),
       fill: colour(`color-mix(in srgb, ${fillOf(index + 1)} 9%, transparent)`),
       width: 1.5,
@@ -102,4 +102,4 @@ export function Plot({ times, series, height, format }: PlotProps) {
   return <div ref={place} class="plot" aria-hidden="true" />;
 }
 
-const timeOf = (_: Drawing, at: number | null): string => (at === null ? '–' : (moment?.format(at) ?? ''));
+const timeOf = (_: Drawing, at: number | null): string => (at === null ? '' : (moment?.format(at) ?? ''));

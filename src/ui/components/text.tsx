@@ -3,7 +3,7 @@ import { type ComponentChildren, Fragment } from 'preact';
 import { useState } from 'preact/hooks';
 import { href, segment } from '../core/base';
 import { useNow } from '../core/clock';
-import { absolute, duration, moment, number, relative, short } from '../core/format';
+import { absolute, duration, number, readable, relative, short } from '../core/format';
 import { Icon } from './icon';
 
 export { Button } from './button';
@@ -36,25 +36,8 @@ const Length = ({ ms, at }: { ms: number; at: number }) => (
   <time title={absolute(at)}>{duration(Math.max(0, Math.floor(ms / 1_000) * 1_000))}</time>
 );
 
-const INSTANT = /(\d{4}-\d\d-\d\dT[\d:.]+Z)/;
-
 /** A sentence of the server, with its moments in the zone of this browser. */
-export function Told({ text }: { text: string }) {
-  const now = useNow();
-  return (
-    <>
-      {text.split(INSTANT).map((part, index) =>
-        index % 2 === 0 ? (
-          <Foreign key={index}>{part}</Foreign>
-        ) : (
-          <time key={index} dateTime={part} title={absolute(Date.parse(part))}>
-            {moment(Date.parse(part), now)}
-          </time>
-        ),
-      )}
-    </>
-  );
-}
+export const Told = ({ text }: { text: string }) => <Foreign>{readable(text, useNow())}</Foreign>;
 
 /** How long something has lasted, and continues. @param since RFC 3339 or epoch ms */
 export function Age({ since }: { since: string | number | null | undefined }) {

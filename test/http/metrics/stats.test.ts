@@ -82,6 +82,18 @@ describe('a queue among the queues', () => {
     expect(died).not.toHaveProperty('waiting_for');
   });
 
+  it('shows no percentile above the longest wait, also after its object has slept', async () => {
+    await server.enqueue(queue);
+    clock.advance(70 * SECOND);
+    await server.take(queue);
+    const waits = async () => (await get(`/admin/queues/${queue}`)).queue_time_ms as Json;
+    const { p99 } = await waits();
+    expect(p99).toBeGreaterThan(60_000);
+    expect(p99).toBeLessThanOrEqual(70_000);
+    await new TestQueue(queue).evict();
+    expect((await waits()).p99).toBe(p99);
+  });
+
   it('shows the settings in effect, also those of all queues', async () => {
     await server.enqueue(queue);
     await server.ok(200, 'PUT', `${V1}/queues/_default/config`, { concurrency: 3, groups: { order: 'strict' } });

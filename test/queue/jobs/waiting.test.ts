@@ -196,7 +196,7 @@ describe('a job for workers that pull', () => {
     const first = await server.add('test.first', [], { queue });
     expect(await why(first)).toMatchObject({
       reason: 'no_worker',
-      detail: expect.stringContaining('No worker has fetched'),
+      detail: expect.stringContaining('No worker has fetched a job from it yet'),
     });
     clock.advance(SECOND);
     expect(await server.takeIds(queue, { types: ['test.other'] })).toEqual([]);

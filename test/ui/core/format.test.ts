@@ -1,6 +1,6 @@
 /** Durations and moments as the dashboard tells them. */
 import { expect, it } from 'vitest';
-import { relative, span } from '../../../src/ui/core/format';
+import { readable, relative, span } from '../../../src/ui/core/format';
 
 it.each([
   ['PT10S', '10 s'],
@@ -24,4 +24,14 @@ it.each([
   [700_000, 'in 11 min'],
 ])('a moment %i ms from now is shown as %s', (from, told) => {
   expect(relative(1e12 + from, 1e12)).toBe(told);
+});
+
+it('the moments and durations of a sentence are shown as people write them', () => {
+  const now = Date.UTC(2040, 8, 1, 12);
+  const text =
+    '5 jobs of PAYMENTS began within PT1M, as many as P1D allows. It is called again at 2040-09-03T12:00:00.000Z.';
+  const shown = readable(text, now);
+  expect(shown).toMatch(
+    /^5 jobs of PAYMENTS began within 1 min, as many as 1 d allows\. It is called again at \d Sept?,? \d\d:00\.$/,
+  );
 });

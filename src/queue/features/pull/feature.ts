@@ -9,6 +9,8 @@
  * or did not read to the end; or a job of these types has arrived; or anything may have become due.
  */
 import { type ErrorData, type Outcome, outcomeOf, unavailable } from '../../../job/errors';
+import { countOf } from '../../../job/metrics/histogram';
+import { histogramOf } from '../../../job/metrics/meter';
 import type { RunnerView } from '../../../job/record';
 import { MAX_CLAIM_BYTES } from '../../../job/size';
 import { quote } from '../../../job/text';
@@ -138,13 +140,21 @@ export class Pulling implements Feature {
     }
     const last =
       askedAt === undefined
-        ? `No worker has fetched from it since ${formatInstant(this.startedAt)}`
+        ? this.isUntouched()
+          ? 'No worker has fetched a job from it yet'
+          : `No worker has fetched from it since ${formatInstant(this.startedAt)}`
         : `A worker last fetched from it at ${formatInstant(askedAt)}`;
     const how = isAsked
       ? 'it is fetched when a worker has room.'
       : `start a worker that takes it from queue ${q.name}.`;
     const detail = `No handler is mapped to ${JSON.stringify(quote(row.type))} here, so it waits for a worker that pulls. ${last}: ${how}`;
     return waiting('no_worker', detail + q.handlers.hint(row.type), since);
+  }
+
+  /** True if no job of this queue has ever started. */
+  private isUntouched(): boolean {
+    const { totals } = this.host.q.observed.meters.read();
+    return [...totals].every(([, meter]) => countOf(histogramOf(meter, 'queue_time')) === 0);
   }
 
   /** Does a worker that pulls hold a job of this queue? */

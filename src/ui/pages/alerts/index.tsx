@@ -16,7 +16,7 @@ import { useGet } from '../../core/resource';
 import { aside, openAside, query } from '../../core/router';
 import { can } from '../../core/session';
 import '../webhooks/page.css';
-import { ALERTS, alertPath, type List, METRICS, SUBSCRIPTIONS, shownAs } from '../webhooks/types';
+import { ALERTS, alertPath, type List, METRICS, nameOf, SUBSCRIPTIONS, shownAs } from '../webhooks/types';
 import { useAfterEvents } from '../webhooks/updates';
 
 export default function AlertsPage() {
@@ -59,7 +59,7 @@ export default function AlertsPage() {
 }
 
 function columns(subscriptions: readonly Webhook[], remove: (row: Alert) => void): Column<Alert>[] {
-  const urls = new Map(subscriptions.map(({ id, url }) => [id, url]));
+  const urls = new Map(subscriptions.map((one) => [one.id, nameOf(one)]));
   return [
     textColumn('name', 'Rule', {
       render: ({ id, name }) => <Link to={can('admin:write') ? aside({ edit: id }) : undefined} text={name} />,
@@ -155,7 +155,7 @@ function AlertForm(props: { of: Alert | undefined; subscriptions: readonly Webho
           value={before?.subscription_id ?? ''}
           options={{
             '': 'All subscribed to alert.*',
-            ...Object.fromEntries(subscriptions.map(({ id, url }) => [id, url])),
+            ...Object.fromEntries(subscriptions.map((one) => [one.id, nameOf(one)])),
           }}
         />
       </div>

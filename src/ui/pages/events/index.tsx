@@ -12,6 +12,7 @@ import { Empty, LiveRefused, Loaded } from '../../components/state';
 import { type Column, DataTable, textColumn } from '../../components/table';
 import { Button, Copy, Foreign, JobLink, None, QueueLink, Time, writeClipboard } from '../../components/text';
 import { api } from '../../core/api';
+import { href } from '../../core/base';
 import { act } from '../../core/dialogs';
 import { EVENT_KINDS, isEvent } from '../../core/event-names';
 import { stringifyExact } from '../../core/exact';
@@ -123,7 +124,10 @@ function Feed(props: { events: readonly Shown[]; fresh: ReadonlySet<string>; isA
           isAny ? (
             <Empty icon="search" title="No matching events" />
           ) : (
-            <Empty icon="events" title="No events yet" text="Events appear here as they happen." />
+            <Empty icon="events" title="Nothing since the queues woke">
+              Events appear here as they happen. Older ones are in the timeline of their <a href={href('jobs')}>job</a>,
+              in the <a href={href('audit')}>audit log</a>, and with your <a href={href('webhooks')}>webhooks</a>.
+            </Empty>
           )
         }
       />

@@ -1,4 +1,5 @@
 /** How everything gets on: jobs by state, pace, what is wrong, what it costs. */
+import { JOB_STATES } from '../../components/badge';
 import { Sparkline } from '../../components/chart';
 import { PageHead, Section, Stat } from '../../components/page';
 import { Loaded, Skeleton } from '../../components/state';
@@ -101,14 +102,12 @@ function Extent({ of: list }: { of: QueueList | undefined }) {
   );
 }
 
-const STATES = ['available', 'active', 'scheduled', 'retryable', 'completed', 'discarded'] as const;
-
 function Numbers({ queues }: { queues: readonly QueueItem[] }) {
   const slowest = Math.max(...queues.map(({ queue_time_ms: { p95 } }) => p95 ?? -1));
   return (
     <>
       <div class="stats" data-testid="states">
-        {STATES.map((state) => (
+        {JOB_STATES.filter((state) => state !== 'pending' && state !== 'cancelled').map((state) => (
           <Stat
             key={state}
             label={capitalized(state)}

@@ -9,8 +9,9 @@ import { actionsColumn, type Column, countColumn, textColumn, timeColumn } from 
 import { Button, JobLink, Link, None, Time } from '../../components/text';
 import { api } from '../../core/api';
 import { href, segment } from '../../core/base';
-import { useSlowly } from '../../core/clock';
+import { now, useSlowly } from '../../core/clock';
 import { act } from '../../core/dialogs';
+import { readable } from '../../core/format';
 import { useGet } from '../../core/resource';
 import { pageNumber } from '../../core/router';
 import { can, isHidden } from '../../core/session';
@@ -129,7 +130,7 @@ function Reason({ of: { waiting_for: waiting, waiting: count, limited } }: { of:
   if (!waiting) return limited > 0 && limited === count ? <>limit of their keys</> : <None />;
   const { reason, job_id: job, until, detail } = waiting;
   return (
-    <span title={detail}>
+    <span title={readable(detail, now.value)}>
       {reason === 'group_paused' && <Badge look={['red', 'pause']} text="paused" />}
       {reason === 'group' && job !== undefined && (
         <>

@@ -5,7 +5,7 @@ import type { MaintenanceState } from '../../../contract/maintenance';
 import type { RateLimitStatus } from '../../../contract/rate-limits';
 import { Icon, type IconName } from '../../components/icon';
 import { Section } from '../../components/page';
-import { Button, Foreign, Time } from '../../components/text';
+import { Button, Foreign, Time, Told } from '../../components/text';
 import { api } from '../../core/api';
 import { href, segment } from '../../core/base';
 import { act } from '../../core/dialogs';
@@ -137,7 +137,7 @@ export function Why({ queue, round, reload }: { queue: QueueItem; round: number;
       'waiting',
       <>
         The job that has waited longest, <a href={href(`jobs/${first.id}`)}>{first.type}</a>:{' '}
-        <Foreign>{first.waiting_for.detail}</Foreign>
+        <Told text={first.waiting_for.detail} />
       </>,
     );
   }

@@ -9,7 +9,8 @@ import { PlainTable } from '../../components/table';
 import { Button, Count, Foreign, JobLink, QueueLink, Time } from '../../components/text';
 import { api } from '../../core/api';
 import { href, segment } from '../../core/base';
-import { duration, number } from '../../core/format';
+import { now } from '../../core/clock';
+import { duration, moment, number } from '../../core/format';
 import { useLive } from '../../core/live';
 import { useResource } from '../../core/resource';
 import { openAside } from '../../core/router';
@@ -183,7 +184,7 @@ function Runs({ of: executions }: { of: readonly CronExecution[] }) {
     <Section title="Last runs">
       <ol class="runs" aria-label="Last runs">
         {runs.map(({ job_id: job, state, trigger, triggered_at: at, ms }) => {
-          const text = `${state}${ms > 0 ? ` in ${duration(ms)}` : ''}, ${new Date(at).toISOString()}${trigger === 'manual' ? ', triggered by hand' : ''}`;
+          const text = `${state}${ms > 0 ? ` in ${duration(ms)}` : ''}, ${moment(Date.parse(at), now.value)}${trigger === 'manual' ? ', triggered by hand' : ''}`;
           return (
             <li key={job}>
               <a

@@ -15,7 +15,7 @@ import { number } from '../../core/format';
 import { useGet, useResource } from '../../core/resource';
 import { aside, pageNumber, query } from '../../core/router';
 import { can } from '../../core/session';
-import { DELIVERIES, DELIVERY_STATES, deliveryPath, type List } from './types';
+import { DELIVERIES, DELIVERY_STATES, deliveryPath, type List, nameOf } from './types';
 import { isTold, useAfterEvents, useAfterTry } from './updates';
 
 const PER_PAGE = 50;
@@ -27,7 +27,7 @@ export function Deliveries({ subscriptions }: { subscriptions: readonly Webhook[
   const shown = subscriptions.filter(({ id }) => subscription === '' || id === subscription);
   useAfterEvents(deliveries.reload, (event) => isTold(shown, event));
   useAfterTry(deliveries.reload, earliest(deliveries.data?.items));
-  const urls = new Map(subscriptions.map(({ id, url }) => [id, url]));
+  const urls = new Map(subscriptions.map((one) => [one.id, nameOf(one)]));
   const replay = async ({ id }: WebhookDelivery) => {
     if (await act(() => api.post(`${deliveryPath(id)}/retry`), 'Delivery repeated.')) deliveries.reload();
   };

@@ -3,7 +3,7 @@ import { Badge } from '../../components/badge';
 import { Collection } from '../../components/collection';
 import { Empty } from '../../components/state';
 import { type Column, countColumn, textColumn, timeColumn } from '../../components/table';
-import { Link, Words } from '../../components/text';
+import { Link, Under, Words } from '../../components/text';
 import type { Resource } from '../../core/resource';
 import { aside } from '../../core/router';
 import { healthOf, type List } from './types';
@@ -34,7 +34,14 @@ export function Health({ of: subscription }: { of: Webhook }) {
 }
 
 const COLUMNS: readonly Column<Webhook>[] = [
-  textColumn('url', 'Sent to', { render: ({ id, url }) => <Link to={aside({ open: id })} text={url} /> }),
+  textColumn('url', 'Sent to', {
+    render: ({ id, url, declared }) => (
+      <>
+        <Link to={aside({ open: id })} text={declared ?? url} />
+        {declared !== undefined && <Under text={url} />}
+      </>
+    ),
+  }),
   { id: 'health', label: 'Health', sort: (row) => healthOf(row)[2], render: (row) => <Health of={row} /> },
   { id: 'events', label: 'Events', render: ({ events, filter }) => <Wanted events={events} filter={filter} /> },
   timeColumn('last_delivery_at', 'Last delivery', {

@@ -15,6 +15,9 @@ export const subscriptionPath = (id: string) => `${SUBSCRIPTIONS}/${segment(id)}
 export const deliveryPath = (id: string) => `${DELIVERIES}/${segment(id)}`;
 export const alertPath = (id: string) => `${ALERTS}/${segment(id)}`;
 
+/** The name that the code declares, else the address. */
+export const nameOf = ({ declared, url }: Webhook): string => declared ?? url;
+
 export function formOf({ format }: Pick<Webhook, 'format'>): 'event' | 'slack' | 'pagerduty' | 'template' {
   return typeof format === 'object' ? 'template' : (format ?? 'event');
 }
