@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import { counted } from '../core/format';
 import { Badge } from './badge';
 import { Button } from './button';
 import { Code, Json } from './json';
@@ -17,12 +18,42 @@ export interface JobError {
   backoff_ms?: number | null;
 }
 
+/** Codes of jobs that ended as they were meant to: `discard()`, a cancellation, an expiry. */
+const INTENDED = /^(discard|discard_code|cancelled|expired)$/i;
+
+/** Did the job end as its handler or its options wanted, not by a mistake? */
+export const isIntended = ({ code }: { code?: string | undefined }): boolean => INTENDED.test(code ?? '');
+
+const FRAME = /^\s*at /;
+const FOREIGN_FRAME = /node_modules|\bnode:|\bcloudflare:|tocsin\/dist\//;
+
+/** The stack without the frames of libraries; undefined where that would be all of it, or nothing. */
+function ownStack(stack: string): string | undefined {
+  const lines = stack.split('\n');
+  const own = lines.filter((line) => !(FRAME.test(line) && FOREIGN_FRAME.test(line)));
+  return own.length < lines.length && own.some((line) => FRAME.test(line)) ? own.join('\n') : undefined;
+}
+
+function Stack({ text }: { text: string }) {
+  const own = ownStack(text);
+  if (own === undefined) return <Code text={text} label="stack" />;
+  return (
+    <>
+      <Code text={own} label="stack" />
+      <details>
+        <summary>With {counted(text.split('\n').length - own.split('\n').length, 'frame')} of libraries</summary>
+        <Code text={text} label="whole stack" />
+      </details>
+    </>
+  );
+}
+
 export function ErrorOf({ error, isOpen = false }: { error: JobError; isOpen?: boolean }) {
   const { type, code, message = '', stack, details, retryable, reason, backoff_ms: backoff } = error;
   return (
     <div class="error-of">
       <p>
-        <strong class="red">
+        <strong class={isIntended(error) ? '' : 'red'}>
           <bdi>{type ?? code ?? 'Error'}</bdi>
         </strong>
         {code !== undefined && code !== type && (
@@ -30,6 +61,7 @@ export function ErrorOf({ error, isOpen = false }: { error: JobError; isOpen?: b
             <bdi>{code}</bdi>
           </code>
         )}
+        {isIntended(error) && <Badge text="intended" />}
         {retryable === false && <Badge look={['red']} text="not retryable" />}
         {reason && <Badge text={reason} />}
       </p>
@@ -44,7 +76,7 @@ export function ErrorOf({ error, isOpen = false }: { error: JobError; isOpen?: b
       {stack && (
         <details open={isOpen && stack.length < 4_000}>
           <summary>Stack</summary>
-          <Code text={stack} label="stack" />
+          <Stack text={stack} />
         </details>
       )}
       {details !== undefined && details !== null && (

@@ -1,6 +1,6 @@
 /** One group of failures, in a drawer: what went wrong, where, and what to do about it. */
 import type { FailureGroup, FailureGroupFound } from '../../../contract/failures';
-import { ErrorOf, type JobError } from '../../components/error';
+import { ErrorOf, isIntended, type JobError } from '../../components/error';
 import { Drawer } from '../../components/overlays';
 import { Facts } from '../../components/page';
 import { Empty, Loaded } from '../../components/state';
@@ -46,11 +46,11 @@ function Shown({ group, onAct }: { group: FailureGroupFound & FailureGroup; onAc
   return (
     <>
       <div class="group-head">
-        <strong class="red">
+        <strong class={isIntended(error) ? '' : 'red'}>
           <Foreign>{error.type ?? error.code ?? 'Error'}</Foreign>
         </strong>
         <p class="mono">
-          <Foreign>{error.message}</Foreign>
+          <Foreign>{sample.message || error.message}</Foreign>
         </p>
       </div>
       <div class="actions">
@@ -68,6 +68,8 @@ function Shown({ group, onAct }: { group: FailureGroupFound & FailureGroup; onAc
       <Facts
         of={[
           ['Job type', <Foreign key="type">{type}</Foreign>],
+          ['Grouped by', <Foreign key="pattern">{error.message}</Foreign>],
+          ['Ended', isIntended(error) && 'as intended'],
           ['Dead letters', dead > 0 && number(dead)],
           ['Otherwise discarded', discarded > 0 && number(discarded)],
           ['Waiting for their retry', retrying > 0 && number(retrying)],

@@ -2,6 +2,7 @@
 import { useState } from 'preact/hooks';
 import type { FailureGroup, FailureGroups } from '../../../contract/failures';
 import { Badge } from '../../components/badge';
+import { isIntended } from '../../components/error';
 import { FilterChips, Filters, Newer, Pager, QueueFilter, SelectFilter, TextFilter } from '../../components/list';
 import { OperationDialog, type StartedOperation } from '../../components/operation';
 import { PageHead } from '../../components/page';
@@ -128,13 +129,13 @@ function columns(redrive: (group: FailureGroup) => void): Column<FailureGroup>[]
     {
       id: 'error',
       label: 'Error',
-      render: ({ fingerprint, error }) => (
-        <a class="failure-of" href={aside({ group: fingerprint })}>
+      render: ({ fingerprint, error, sample }) => (
+        <a class={`failure-of ${isIntended(error) ? 'intended' : ''}`} href={aside({ group: fingerprint })}>
           <strong>
             <Foreign>{error.type ?? error.code ?? 'Error'}</Foreign>
           </strong>
           <span class="mono">
-            <Foreign>{error.message.slice(0, 300)}</Foreign>
+            <Foreign>{(sample.message || error.message).slice(0, 300)}</Foreign>
           </span>
         </a>
       ),
@@ -144,10 +145,13 @@ function columns(redrive: (group: FailureGroup) => void): Column<FailureGroup>[]
     {
       id: 'states',
       label: 'Of these',
-      render: ({ dead, discarded, retrying }) => (
+      render: ({ dead, discarded, retrying, error }) => (
         <span class="of-these">
           {dead > 0 && <Badge look={['red']} text={`${number(dead)} dead`} />}
-          {discarded > 0 && <Badge look={['red']} text={`${number(discarded)} discarded`} />}
+          {discarded > 0 && (
+            <Badge look={[isIntended(error) ? 'neutral' : 'red']} text={`${number(discarded)} discarded`} />
+          )}
+          {isIntended(error) && <Badge text="intended" />}
           {retrying > 0 && <Badge look={['amber']} text={`${number(retrying)} retrying`} />}
           {dead + discarded + retrying === 0 && <span class="faint">none left</span>}
         </span>

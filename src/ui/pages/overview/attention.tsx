@@ -4,6 +4,7 @@ import { useMemo, useState } from 'preact/hooks';
 import type { Alert } from '../../../contract/alerts';
 import type { CronItems, CronStatus } from '../../../contract/cron';
 import type { FailureGroup, FailureGroups } from '../../../contract/failures';
+import { isIntended } from '../../components/error';
 import { Icon, type IconName } from '../../components/icon';
 import { Section } from '../../components/page';
 import { Age, Foreign, QueueLink, Time } from '../../components/text';
@@ -41,7 +42,7 @@ async function check(signal: AbortSignal): Promise<Checks> {
   const failures = (query: Query) => api.get<FailureGroups>('admin/failures', query, signal);
   const [rules, newest, dead, crons] = await Promise.all([
     api.get<List<Alert>>(ALERTS, { per_page: 100 }, signal),
-    failures({ sort: 'first_seen', per_page: SHOWN + 1 }),
+    failures({ sort: 'first_seen', per_page: 50 }),
     failures({ state: 'dead', since: '24h', per_page: 200 }),
     can('data:read') ? api.get<CronItems>('crons', { per_page: 200 }, signal) : { items: [] },
   ]);
@@ -173,7 +174,9 @@ function linesOf({ rules, newest, dead, schedules }: Checks, queues: readonly Qu
   const firing = rules.flatMap((rule) =>
     rule.queues.filter(({ state }) => state === 'firing').map((where) => ({ rule, where })),
   );
-  const fresh = newest.items.filter(({ first_seen_at }) => now - Date.parse(first_seen_at) < DAY_MS);
+  const fresh = newest.items.filter(
+    ({ first_seen_at, error }) => now - Date.parse(first_seen_at) < DAY_MS && !isIntended(error),
+  );
   const died = dead.items.reduce((sum, { count }) => sum + count, 0);
   const failed = schedules.flatMap((one) => (didNotFire(one, now) ? [one] : []));
   const rest = (icon: IconName, to: string, text: string) => ({ icon, link: { to, text } });

@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import type { FailureGroups } from '../../../contract/failures';
 import { Badge } from '../../components/badge';
+import { isIntended } from '../../components/error';
 import { Newer } from '../../components/list';
 import { Section } from '../../components/page';
 import { Empty, Loaded } from '../../components/state';
@@ -51,7 +52,8 @@ export function NewestFailures({ of: { groups, newer, show } }: { of: FailuresHe
                   <div class="line">
                     <Link to={href('failures', { group: fingerprint })} text={type} />
                     <span class="faint">
-                      <Badge look={['red']} text={number(count)} /> <Time at={last_seen_at} />
+                      <Badge look={[isIntended(error) ? 'neutral' : 'red']} text={number(count)} />{' '}
+                      <Time at={last_seen_at} />
                     </span>
                   </div>
                   <div class="message faint">
