@@ -30,7 +30,7 @@ export function Empty({ icon = 'queues', title, text, children = text }: EmptyPr
     <div class="empty">
       <Icon name={icon} size={28} />
       <h2>{title}</h2>
-      {children && <div>{children}</div>}
+      {children && <div class="text">{children}</div>}
     </div>
   );
 }
