@@ -102,9 +102,11 @@ async function outcomeOf(run: Run, ctx: HandlerContext, aborter: RunSignal): Pro
       return failed('cancelled', thrown.message);
     }
     // Nothing changes if middleware continues although the run is suspended, or a step that lost a race does.
-    const suspension = isA(thrown, TimeoutError) && !steps.busy ? steps.suspend() : undefined;
+    const isLate = isA(thrown, TimeoutError);
+    const suspension = isLate && !steps.busy ? steps.suspend() : undefined;
     if (suspension) return suspended(suspension);
-    return await outcomeOfThrown(thrown, { ...run, ctx, deadline: time.deadline });
+    const error = isLate && steps.stuck ? new TimeoutError(thrown.message + steps.stuck) : thrown;
+    return await outcomeOfThrown(error, { ...run, ctx, deadline: time.deadline });
   } finally {
     steps.close();
   }

@@ -37,10 +37,11 @@ export type Suspension = { kind: 'pause'; pause: Pause } | { kind: 'again' };
 export class Steps {
   /** Made when they are needed: most runs have no steps. */
   #used: Set<string> | undefined;
-  #underWay: Set<Promise<unknown>> | undefined;
+  /** By name. */
+  #underWay: Map<string, Promise<unknown>> | undefined;
   #suspension: Suspension | undefined;
   /** Steps during which a pause came to its end: the handler may have stopped waiting for them. */
-  #overtaken: Set<Promise<unknown>> | undefined;
+  #overtaken: Set<string> | undefined;
   #inside: Inside | undefined;
   /** Other calls of `ctx` that are under way. */
   #calls = 0;
@@ -84,7 +85,16 @@ export class Steps {
   }
 
   get #needed(): Promise<unknown>[] {
-    return [...(this.#underWay ?? [])].filter((work) => !this.#overtaken?.has(work));
+    return [...(this.#underWay ?? [])].filter(([name]) => !this.#overtaken?.has(name)).map(([, work]) => work);
+  }
+
+  /** What kept the run open until its time was up, as a sentence; empty: no step did. */
+  get stuck(): string {
+    const names = [...(this.#underWay?.keys() ?? [])].map((name) => JSON.stringify(name)).join(', ');
+    if (names === '') return '';
+    const isPaused = (this.#madePauses?.awaited().length ?? 0) > 0;
+    const hint = isPaused ? ', nor had a sleep or the wait for a signal: inside of a step these never end' : '';
+    return ` Of its steps, ${names} had not ended${hint}.`;
   }
 
   /** Ends the run if the handler waits for pauses, even if a step continues that it may have given up. */
@@ -123,17 +133,17 @@ export class Steps {
     if (known) return known.result as never;
     if (this.#suspension) return await never();
     if (this.voice.durable === 'never') return await this.needLine();
-    this.#underWay ??= new Set();
+    this.#underWay ??= new Map();
     const work = this.#perform(name, run);
-    this.#underWay.add(work);
+    this.#underWay.set(name, work);
     this.#look();
     try {
       await work;
     } catch (thrown) {
-      if ((this.#suspension || this.#isOver) && !this.#overtaken?.has(work)) this.#failure ??= { thrown };
+      if ((this.#suspension || this.#isOver) && !this.#overtaken?.has(name)) this.#failure ??= { thrown };
       throw thrown;
     } finally {
-      this.#underWay.delete(work);
+      this.#underWay.delete(name);
       this.#move();
     }
     // The next run finds it done.
@@ -254,9 +264,9 @@ export class Steps {
   }
 
   #noteSettled(): void {
-    for (const work of this.#underWay ?? []) {
+    for (const name of this.#underWay?.keys() ?? []) {
       this.#overtaken ??= new Set();
-      this.#overtaken.add(work);
+      this.#overtaken.add(name);
     }
     this.#moves++;
   }

@@ -1,5 +1,5 @@
 /** Sleeps, signals and steps that a handler waits for together: races, time limits, and calls inside of a step. */
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { defineHandlers, type HandlerContext, type Job } from '../../src/handler';
 import { type HandlerRun, type RunOptions, runHandler, runToEnd } from '../../src/testing';
 
@@ -197,6 +197,11 @@ describe('a sleep beside a step', () => {
 });
 
 describe('a sleep inside of a step', () => {
+  const INSIDE = /"inner" is inside of a ctx.step, which cannot sleep or wait/;
+  /** A runtime like that of a Worker without Node's modules. */
+  const node = Reflect.get(globalThis, 'process') as { getBuiltinModule(id: string): unknown };
+  const withoutHooks = () => vi.spyOn(node, 'getBuiltinModule').mockReturnValue(undefined);
+
   it.each<[string, (ctx: HandlerContext) => unknown]>([
     ['begins with it', (ctx) => ctx.sleep('inner', '1h')],
     ['waits for a signal', (ctx) => ctx.waitFor('inner')],
@@ -213,9 +218,39 @@ describe('a sleep inside of a step', () => {
     ],
     ['has another step around it', (ctx) => ctx.step('between', () => ctx.sleep('inner', '1h'))],
   ])('is a TypeError when the step %s', async (_, inner) => {
-    const { status, error } = await once((ctx) => ctx.step('outer', () => inner(ctx)), { timeoutMs: 60_000 });
-    expect({ status, type: error?.type }).toEqual({ status: 'failed', type: 'TypeError' });
-    expect(error?.message).toMatch(/"inner" is inside of a ctx.step, which cannot sleep or wait/);
+    const run: Handler = (ctx) => ctx.step('outer', () => inner(ctx));
+    const refused = { status: 'failed', error: { type: 'TypeError', message: expect.stringMatching(INSIDE) } };
+    expect(await once(run, { timeoutMs: 60_000 })).toMatchObject(refused);
+    const hidden = withoutHooks();
+    expect(await once(run, { timeoutMs: 60_000 })).toMatchObject(refused);
+    hidden.mockRestore();
+  });
+
+  // Nothing of the step is on the stack of what a timer calls.
+  const byTimer: Handler = (ctx) =>
+    ctx.step(
+      'outer',
+      () => new Promise((resolve, reject) => setTimeout(() => ctx.sleep('inner', '1h').then(resolve, reject))),
+    );
+
+  it('is a TypeError in what a timer of the step calls, where the runtime has AsyncLocalStorage', async () => {
+    expect(await once(byTimer, { timeoutMs: 60_000 })).toMatchObject({
+      status: 'failed',
+      error: { type: 'TypeError', message: expect.stringMatching(INSIDE) },
+    });
+  });
+
+  it('is named when the time is up, where the runtime has none', async () => {
+    const hidden = withoutHooks();
+    expect(await once(byTimer, { timeoutMs: 20 })).toMatchObject({
+      status: 'failed',
+      error: {
+        code: 'timeout',
+        message:
+          'The job did not finish within 20 ms. Of its steps, "outer" had not ended, nor had a sleep or the wait for a signal: inside of a step these never end.',
+      },
+    });
+    hidden.mockRestore();
   });
 
   it('is not what runs beside the step', async () => {
