@@ -55,8 +55,7 @@ function rolledBack(entries: readonly (Outcome<unknown> | undefined)[]): Outcome
 /**
  * Enqueues each entry that can be accepted. @param entries an error: already refused
  * @param divided they are parts of a message, none of which may take the place of another
- * @throws {ApiError} 409 when the key was used for another request, 413 for too many queues; then nothing was
- * enqueued
+ * @throws {ApiError} 409 when the key was used for another request, 413 for too many queues; then nothing was enqueued
  */
 export async function enqueueEach(
   env: Env,

@@ -16,8 +16,7 @@ export interface Following {
 /**
  * Passes each report to its job's queue, in order, sharing transactions; an unreachable queue fails only its own.
  * @param entries an error: already refused @param following goes along with the first reports, if for their queue
- * @param sent called once the first are on their way, or cannot be; `claimed` is absent when the claim did not go
- * along
+ * @param sent called once the first are on their way, or cannot be; `claimed` is absent when the claim did not go along
  * @returns an outcome for each, in order
  */
 export async function takeReports(

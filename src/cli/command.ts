@@ -12,8 +12,7 @@ export interface Session<Options> {
   terminal: Terminal;
   write: Write;
   /**
-   * Prints `value` as one line of JSON under `--json`, else the text. Scripts rely on members: add, never change
-   * them.
+   * Prints `value` as one line of JSON under `--json`, else the text. Scripts rely on members: add, never change them.
    */
   answer(value: object, text: () => string): void;
 }

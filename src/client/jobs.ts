@@ -107,8 +107,7 @@ export class StoredJobs {
   }
 
   /**
-   * Makes a discarded, cancelled or retrying job available now, with attempts from 0. Not repeated after a lost
-   * answer.
+   * Makes a discarded, cancelled or retrying job available now, with attempts from 0. Not repeated after a lost answer.
    * @throws {NotFoundError} {@link ConflictError}
    */
   async retry(id: string): Promise<JobEnvelope> {

@@ -110,8 +110,7 @@ export class PullWorker<Job extends Held & { type: string; args: readonly unknow
   }
 
   /**
-   * Reports ended jobs and fetches the next ones, in one request that does not wait. Not repeated after a lost
-   * answer.
+   * Reports ended jobs and fetches the next ones, in one request that does not wait. Not repeated after a lost answer.
    */
   async exchange(reports: readonly SentReport[], { waitMs: _, ...options }: FetchOptions): Promise<Exchanged<Job>> {
     const wanted = this.#wanted(options);

@@ -23,8 +23,7 @@ export interface QueueSocket {
   /** Asks for this many more jobs. */
   ready(count: number): void;
   /**
-   * Sends reports. @param ready asks for this many more jobs. @throws {UnavailableError} when the connection breaks
-   * off
+   * Sends reports. @param ready asks for this many more jobs. @throws {UnavailableError} when the connection breaks off
    */
   report(reports: readonly SentReport[], ready: number): Promise<ReportOutcome[]>;
   /** Enqueues jobs, all or none. @param jobs their texts, comma-separated @throws {UnavailableError} and others */

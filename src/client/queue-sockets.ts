@@ -1,7 +1,6 @@
 /**
- * The sockets of a running worker, one to each queue, for one budget of jobs. Each queue gets its share, and more
- * when it has used that up; so one active queue fills the worker in a few steps, and at most twice the budget
- * arrives.
+ * The sockets of a running worker, one to each queue, for one budget of jobs. Each queue gets its share, and more when
+ * it has used that up; so one active queue fills the worker in a few steps, and at most twice the budget arrives.
  *
  * A queue gets more only while all before it in the order are idle.
  */

@@ -72,8 +72,7 @@ export class RunningJobs {
   readonly #background = new Set<Promise<unknown>>();
 
   /**
-   * @param reporting sends handlers' notes @param reports sends ends and progress @param changes called at a job's
-   * end
+   * @param reporting sends handlers' notes @param reports sends ends and progress @param changes called at a job's end
    * @param complain receives errors of reports @param ran called when a handler has ended
    */
   constructor(

@@ -1,10 +1,7 @@
 /** What the answers and requests of many resources have. */
 import type { JobState } from '../job/states';
 
-/**
- * A time: RFC 3339, in UTC.
- * @format date-time
- */
+/** A time: RFC 3339, in UTC. @format date-time */
 export type Time = string;
 
 /** A duration: ISO 8601, such as `PT30S`. */

@@ -1,8 +1,7 @@
 /**
  * The settings of all queues: defaults, declarations of the code, overrides of key limits. A change is one row, which
  * also records its delivery: queues are notified in the order of routes, a hundred with a message, and those not
- * reached are retried. New queues get the settings with their number. Versions rise, so a late message changes
- * nothing.
+ * reached are retried. New queues get the settings with their number. Versions rise, so a late message changes nothing.
  */
 
 import { STANDBY_MS } from '../durable/outbox';

@@ -43,10 +43,7 @@ export class IdRegister {
     private readonly tables: Schema,
   ) {}
 
-  /**
-   * Notes places, a row each, unless noted for another queue. @param lookedInto note it anyway @returns the
-   * others
-   */
+  /** Notes places, a row each, unless noted for another queue. @param lookedInto note it anyway @returns the others */
   note(places: readonly IdPlace[], lookedInto: boolean): IdPlace[] {
     this.tables.create();
     const { storage } = this.host;

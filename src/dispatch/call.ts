@@ -21,8 +21,7 @@ export interface CallLimits {
 }
 
 /**
- * Makes one request and reads its answer, within limits. @param requestWith gets the URL and the rest, with its
- * signal
+ * Makes one request and reads its answer, within limits. @param requestWith gets the URL and the rest, with its signal
  * @throws {NoAnswer} when the time was up, or the call was stopped; and what the handler Worker throws
  */
 export async function callWithin<T>(

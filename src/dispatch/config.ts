@@ -43,9 +43,7 @@ export interface TargetPattern {
 
 /** One handler Worker, or a URL, and its options. */
 export interface TargetConfig {
-  /**
-   * Distinguishes targets of the same name with different options: the name, numbered from the second on.
-   */
+  /** Distinguishes targets of the same name with different options: the name, numbered from the second on. */
   id: string;
   /** The name of the binding, or the URL's host: names the target in errors, events and worker ids. */
   name: string;

@@ -58,10 +58,7 @@ export class Control {
   }
 }
 
-/**
- * Reads the body of a delivery, and continues listening where it stays open.
- * @throws what reading the body throws
- */
+/** Reads the body of a delivery, and continues listening where it stays open. @throws what reading the body throws */
 export async function readCall(request: Request): Promise<{ body: string; control?: Control }> {
   if (request.body === null || !request.headers.has(CONTROL_HEADER)) return { body: await request.text() };
   const lines = linesOf(request.body);

@@ -93,8 +93,7 @@ export class SnoozeError extends OutcomeError {
 
 /**
  * The signal of a `ctx.waitFor` did not come within its timeout. Catch it to continue without the signal; otherwise the
- * job
- * becomes a dead letter.
+ * job becomes a dead letter.
  */
 export class SignalTimeoutError extends UnrecoverableError {
   static {

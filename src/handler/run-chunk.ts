@@ -32,10 +32,7 @@ interface Member {
   thrown?: { thrown: unknown };
 }
 
-/**
- * Runs jobs of one handler together. Never rejects.
- * @returns their outcomes, in order
- */
+/** Runs jobs of one handler together. Never rejects. @returns their outcomes, in order */
 export async function runChunk(
   deliveries: readonly HandlerDelivery[],
   registration: Registration,

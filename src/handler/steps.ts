@@ -55,10 +55,7 @@ export class Steps {
   /** Ends the handler's run. */
   #tell: (() => void) | undefined;
 
-  /**
-   * @param recorded what is recorded of the job
-   * @param now the queue's time, epoch ms
-   */
+  /** @param recorded what is recorded of the job @param now the queue's time, epoch ms */
   constructor(
     private readonly recorded: Record<string, StepRecord>,
     private readonly voice: Voice,

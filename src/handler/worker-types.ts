@@ -67,8 +67,7 @@ export interface WorkerOptions<Env = unknown> {
   onFailed?: FailureHook<Env> | undefined;
   /**
    * Called after `onFailed` when the failure ends the job, as far as this side knows: attempts used up, an error that
-   * is
-   * not retried, or a verdict such as `discard`. A run that takes its Worker down calls no hook.
+   * is not retried, or a verdict such as `discard`. A run that takes its Worker down calls no hook.
    */
   onDiscarded?: FailureHook<Env> | undefined;
   /** Serves requests that are not deliveries. Without it such requests are answered 404 or 405. */

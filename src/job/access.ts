@@ -3,8 +3,7 @@ import { invalidConfiguration } from './errors';
 import { didYouMean } from './near-miss';
 
 /**
- * Scopes of API keys. Keys without `data:reveal` see redacted payloads (`job/redaction`). `metrics:read`: for
- * scrapers.
+ * Scopes of API keys. Keys without `data:reveal` see redacted payloads (`job/redaction`). `metrics:read`: for scrapers.
  */
 export const SCOPES = [
   'data:read',

@@ -50,8 +50,7 @@ const readPriority = reader(
 );
 
 /**
- * Reads an event as a job. @throws {ApiError} 400 naming the attribute that no job can have; 413 for what is too
- * large
+ * Reads an event as a job. @throws {ApiError} 400 naming the attribute that no job can have; 413 for what is too large
  */
 export function parseEvent(event: Event, ctx: ParseContext): ParsedJob {
   const prefix = ctx.path === undefined ? '' : `${ctx.path}.`;

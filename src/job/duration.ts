@@ -58,8 +58,7 @@ function inRange(ms: number): number | undefined {
 }
 
 /**
- * Writes whole ms (0 … {@link MAX_DURATION_MS}) as ISO 8601 that {@link parseDuration} reads back: `PT0.1S`,
- * `P1DT2H`.
+ * Writes whole ms (0 … {@link MAX_DURATION_MS}) as ISO 8601 that {@link parseDuration} reads back: `PT0.1S`, `P1DT2H`.
  */
 export function formatDuration(ms: number): `P${string}` {
   const days = Math.floor(ms / DAY);

@@ -8,10 +8,7 @@ import type { JobState } from './states';
 import type { Directive, WorkerFacts } from './worker/heartbeat';
 import type { NodeKind } from './workflow/plan';
 
-/**
- * RFC 3339, in UTC.
- * @format date-time
- */
+/** RFC 3339, in UTC. @format date-time */
 type Time = string;
 
 /** What every event of a job says. */

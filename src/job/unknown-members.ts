@@ -15,8 +15,7 @@ export class UnknownMembers {
   private readonly texts = new Map<string, string>();
 
   /**
-   * Notes members that are not `known`; null counts as absent. @param path of `given`, with a dot at its end, or
-   * empty
+   * Notes members that are not `known`; null counts as absent. @param path of `given`, with a dot at its end, or empty
    */
   note(given: Record<string, unknown>, known: ReadonlySet<string>, path: string, verdict: Verdict): void {
     for (const name in given) {

@@ -1,6 +1,5 @@
 /**
- * Names: snake_case on the wire, camelCase in TypeScript. Users' own data (arguments, results, `meta`) stays as it
- * is.
+ * Names: snake_case on the wire, camelCase in TypeScript. Users' own data (arguments, results, `meta`) stays as it is.
  */
 
 /** Members whose content belongs to the user, or is keyed by names of queues, types and variables. */

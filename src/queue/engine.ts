@@ -301,8 +301,7 @@ export class QueueEngine {
   }
 
   /**
-   * Runs each part; a failure stops no other part, nor the caller, and the alarm tries again soon. @returns none
-   * failed
+   * Runs each part; a failure stops no other part, nor the caller, and the alarm tries again soon. @returns none failed
    */
   private attempt<T>(parts: readonly T[], run: (part: T) => void): boolean {
     let isDone = true;

@@ -40,8 +40,7 @@ export interface Feature {
   /** Continues long work after every commit and at every alarm. Neither waits nor throws. */
   start?(why: 'commit' | 'alarm'): void;
   /**
-   * Why an available job does not run, if this feature is the reason, by the predicates that decide about it.
-   * Bounded.
+   * Why an available job does not run, if this feature is the reason, by the predicates that decide about it. Bounded.
    */
   waitsFor?(row: JobRow, now: number): WaitingFor | undefined;
   /** Its messages to other objects, or to itself later: the outbox relay delivers them. */

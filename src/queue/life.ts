@@ -1,7 +1,6 @@
 /**
- * The life of one queue inside its object: creation, end, access modes of verbs. The object is constructed when
- * touched and evicted at any moment, so all that matters is in SQLite, and memory can be rebuilt
- * ({@link QueueEngine}).
+ * The life of one queue inside its object: creation, end, access modes of verbs. The object is constructed when touched
+ * and evicted at any moment, so all that matters is in SQLite, and memory can be rebuilt ({@link QueueEngine}).
  */
 import { v7 as uuidv7 } from 'uuid';
 import type { Here } from '../across/batch';

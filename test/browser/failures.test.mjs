@@ -88,7 +88,12 @@ describe('the failures page', { timeout: 900_000 }, () => {
     for (const box of [1, 2]) await worker.dead('fail.redrive', { type: 'SmtpError', message: `Box ${box} is full` });
     await worker.dead('fail.redrive', { type: 'Other', message: 'something else' });
     const page = await board.newPage('/ui/failures?queue=fail.redrive');
-    await Promise.all([live(page), rowOf(page, /Box \d+ is full/).getByText('2 dead').waitFor()]);
+    await Promise.all([
+      live(page),
+      rowOf(page, /Box \d+ is full/)
+        .getByText('2 dead')
+        .waitFor(),
+    ]);
     await page.keyboard.press('j');
     await page.keyboard.press('Enter');
     const drawer = page.getByRole('dialog', { name: 'Failures' });
@@ -104,7 +109,10 @@ describe('the failures page', { timeout: 900_000 }, () => {
   it('discards a group once the number was typed', async () => {
     for (const box of [1, 2]) await worker.dead('fail.discard', { type: 'SmtpError', message: `Box ${box} is full` });
     const page = await board.newPage('/ui/failures?queue=fail.discard');
-    await rowOf(page, /Box \d+ is full/).getByRole('link').first().click();
+    await rowOf(page, /Box \d+ is full/)
+      .getByRole('link')
+      .first()
+      .click();
     await page.getByRole('dialog', { name: 'Failures' }).getByRole('button', { name: 'Discard' }).click();
     const asked = page.getByRole('dialog', { name: 'Discard 2 jobs?' });
     await asked.getByRole('textbox').fill('2');
@@ -117,9 +125,16 @@ describe('the failures page', { timeout: 900_000 }, () => {
   it('counts what fails meanwhile where it stands, and tells of new groups', async () => {
     await worker.dead('fail.live', { type: 'SmtpError', message: 'Box 1 is full' });
     const page = await board.newPage('/ui/failures?queue=fail.live');
-    await Promise.all([live(page), rowOf(page, /Box \d+ is full/).getByText('1 dead').waitFor()]);
+    await Promise.all([
+      live(page),
+      rowOf(page, /Box \d+ is full/)
+        .getByText('1 dead')
+        .waitFor(),
+    ]);
     await worker.dead('fail.live', { type: 'SmtpError', message: 'Box 2 is full' });
-    await rowOf(page, /Box \d+ is full/).getByText('2 dead').waitFor({ timeout: SOON_MS });
+    await rowOf(page, /Box \d+ is full/)
+      .getByText('2 dead')
+      .waitFor({ timeout: SOON_MS });
     await worker.dead('fail.live', { type: 'Brand new', message: 'never seen before' });
     await page.getByRole('button', { name: '1 newer' }).click();
     await rowOf(page, 'never seen before').waitFor();

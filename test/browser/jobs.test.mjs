@@ -435,7 +435,8 @@ function coveredByToasts() {
     .filter((element) => !element.closest('.toast, .skip'))
     .filter((element) => {
       const { left, right, top, bottom, width } = element.getBoundingClientRect();
-      const isSeen = width > 0 && bottom > bar && top < innerHeight && element.checkVisibility({ visibilityProperty: true });
+      const isSeen =
+        width > 0 && bottom > bar && top < innerHeight && element.checkVisibility({ visibilityProperty: true });
       return (
         isSeen && boxes.some((box) => left < box.right && right > box.left && top < box.bottom && bottom > box.top)
       );

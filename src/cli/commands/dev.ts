@@ -90,8 +90,7 @@ export function devCommand(terminal: Terminal): Command {
 }
 
 /**
- * The server before wrangler's, and the remaining arguments. Over HTTPS there is none: certificates keep out
- * strangers.
+ * The server before wrangler's, and the remaining arguments. Over HTTPS there is none: certificates keep out strangers.
  */
 async function frontFor(
   { values }: WranglerConfig,

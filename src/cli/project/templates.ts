@@ -116,9 +116,8 @@ export function vitestConfig(configFile: string): string {
   return `import { cloudflareTest } from '@cloudflare/vitest-pool-workers';
 import { defineConfig } from 'vitest/config';
 
-// Cloudflare renamed its plugin to @cloudflare/vitest-plugin. package.json installs that under the former name,
-// which most projects import. The version is exact because the plugin contains a runtime: that of the wrangler
-// beside it.
+// Cloudflare renamed its plugin to @cloudflare/vitest-plugin. package.json installs that under the former name, which
+// most projects import. The version is exact because the plugin contains a runtime: that of the wrangler beside it.
 export default defineConfig({
   plugins: [cloudflareTest({ wrangler: { configPath: './${configFile}' } })],
 });

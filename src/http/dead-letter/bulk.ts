@@ -62,10 +62,7 @@ function readDeadLetterFilter(body: JsonObject, now: number, until: number | und
   return { filter: deadOnly(rest, { ...created, ...rest.ended }, until), ...(queues && { queues }) };
 }
 
-/**
- * @param discarded when they were discarded
- * @param until jobs discarded later do not count, epoch ms
- */
+/** @param discarded when they were discarded @param until jobs discarded later do not count, epoch ms */
 function deadOnly(filter: JobFilter, discarded: Range, until: number | undefined): JobFilter {
   const ended = until === undefined ? discarded : { ...discarded, max: Math.min(discarded.max ?? until, until) };
   return { ...filter, states: ['discarded'], dead: true, ...(Object.keys(ended).length > 0 && { ended }) };

@@ -141,8 +141,7 @@ const readSnooze =
   };
 
 /**
- * The outcome in one entry of an answer, or in the whole answer of a single delivery. Never throws. @param now epoch
- * ms
+ * The outcome in one entry of an answer, or in the whole answer of a single delivery. Never throws. @param now epoch ms
  */
 export function readAnswered(entry: Json, now: number): AttemptOutcome {
   try {

@@ -120,10 +120,7 @@ const MEMBERS: ReadonlySet<string> = new Set([...OWN_MEMBERS, ...ANSWERED]);
 const FLAT_MEMBERS: ReadonlySet<string> = new Set([...MEMBERS, ...FLAT_NAMES, ...FLAT_OPTIONS]);
 const aboutMember = withoutEffect([...OWN_MEMBERS, ...FLAT_NAMES, ...FLAT_OPTIONS, 'options']);
 
-/**
- * Reads an entry.
- * @throws {ApiError} 400 naming the field, 413, 422 (a retry policy that is none)
- */
+/** Reads an entry. @throws {ApiError} 400 naming the field, 413, 422 (a retry policy that is none) */
 export async function parseCron(input: Record<string, unknown>, ctx: CronContext): Promise<CronDefinition> {
   const prefix = ctx.path === undefined ? '' : `${ctx.path}.`;
   const { base, now, defaults } = ctx;

@@ -35,8 +35,7 @@ export function describe({ schema }: Pick<Reader<unknown>, 'schema'>): Schema {
 }
 
 /**
- * A reader of values that `parse` accepts (undefined: it does not). @param rule what the value must be, for the
- * message
+ * A reader of values that `parse` accepts (undefined: it does not). @param rule what the value must be, for the message
  */
 export function reader<T>(
   parse: (value: unknown) => T | undefined,

@@ -1,7 +1,6 @@
 /**
  * Reads a job as a producer sends it; nothing else decides whether one is valid. `options` wins over the top level,
- * `null` counts as absent (except `type`, `args`); server-managed members are ignored, unknown ones stored and
- * echoed.
+ * `null` counts as absent (except `type`, `args`); server-managed members are ignored, unknown ones stored and echoed.
  */
 import { invalidRequest, unsupported } from '../errors';
 import { groupOf } from '../group';

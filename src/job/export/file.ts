@@ -149,8 +149,7 @@ export class PartReader {
   private last: number | undefined;
 
   /**
-   * @param skipped lines of the file between its header and the next line to read @param before lines before the
-   * header
+   * @param skipped lines of the file between its header and the next line to read @param before lines before the header
    */
   constructor(
     private readonly skipped = 0,

@@ -211,10 +211,7 @@ export interface StoredContext extends Pick<ParseContext, 'now' | 'readTarget'> 
   from: string;
 }
 
-/**
- * Reads a job of a file.
- * @throws {ApiError} 400, 413, 422 naming the member that is wrong; `details.field`
- */
+/** Reads a job of a file. @throws {ApiError} 400, 413, 422 naming the member that is wrong; `details.field` */
 export async function readStoredJob(value: unknown, context: StoredContext): Promise<StoredJob> {
   const { path } = context;
   const line = readJobLine(value, path);

@@ -227,10 +227,7 @@ function termsOf(
   };
 }
 
-/**
- * Which jobs a policy looks at: those of its queue, or those of all queues.
- * @param policy as written, and valid
- */
+/** Which jobs a policy looks at: those of its queue, or those of all queues. @param policy as written, and valid */
 export function scopeOf(policy: unknown): UniquePolicy['scope'] {
   if (!isObject(policy)) return 'global';
   if (policy.on_conflict === 'accumulate') return 'queue';

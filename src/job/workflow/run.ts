@@ -55,8 +55,7 @@ export class Run {
   }
 
   /**
-   * A job has ended; repeated ends, or ends of jobs that never started, change nothing. @returns the jobs to start
-   * now
+   * A job has ended; repeated ends, or ends of jobs that never started, change nothing. @returns the jobs to start now
    */
   end(job: number, end: JobEnd): number[] {
     if (this.stateOf(job) !== 'running' || nodeAt(this.plan, job).kind !== 'job') return [];

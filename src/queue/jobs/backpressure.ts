@@ -179,8 +179,7 @@ function* besides(replaced: ReadonlySet<number>, rows: Iterable<JobRow>): Genera
 
 /**
  * The longest-waiting jobs that do not run: up to `most`, and no more than needed.
- * @param others jobs removed anyway, and the surplus left then @param replaced keys of jobs that go for another
- * reason
+ * @param others jobs removed anyway, and the surplus left then @param replaced keys of jobs that go for another reason
  */
 function* oldest(
   q: Stored,

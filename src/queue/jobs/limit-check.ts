@@ -36,8 +36,7 @@ export function roomFor(q: Named & Stored, row: JobRow, now: number, taken: Take
 }
 
 /**
- * The key's desk has nothing for now: decides about jobs that do not wait for it when they are claimed. Two rows
- * each.
+ * The key's desk has nothing for now: decides about jobs that do not wait for it when they are claimed. Two rows each.
  */
 export function decide(q: QueueParts, limiter: Limiter, now: number): void {
   if (limiter.isUndecided(runningOf(q, limiter.key), now)) return;

@@ -15,8 +15,7 @@ import { globalFingerprintIn, knownFingerprints } from '../store/unique-keys';
 
 /**
  * Runs `move` while the fingerprints of `jobs` are reserved for `target`; without any it runs at once.
- * @param reservations whose ticket this queue can give up @param move lets the target take the jobs, then removes
- * them
+ * @param reservations whose ticket this queue can give up @param move lets the target take the jobs, then removes them
  * @throws {ApiError} 503 when others keep a fingerprint for too long; what `move` throws
  */
 export async function moveReserved<T>(

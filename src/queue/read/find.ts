@@ -80,8 +80,7 @@ export function mustFind(q: Named & Stored, id: string): Found {
 }
 
 /**
- * Finds a reported job; one on its way to another queue may run there already, so it is hidden. @throws {ApiError}
- * 404
+ * Finds a reported job; one on its way to another queue may run there already, so it is hidden. @throws {ApiError} 404
  */
 export function mustFindForReport(q: Named & Stored, id: string): Found {
   const found = mustFind(q, id);

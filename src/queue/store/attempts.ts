@@ -63,8 +63,7 @@ export interface Completion {
 }
 
 /**
- * Completes jobs; those with any retention join archive chunks. Writes a share of a chunk, and deletes their own
- * rows.
+ * Completes jobs; those with any retention join archive chunks. Writes a share of a chunk, and deletes their own rows.
  */
 export function complete(q: QueueParts, done: readonly Completion[], now: number): void {
   const completions = new Completions(q, now);

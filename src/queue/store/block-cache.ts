@@ -1,6 +1,5 @@
 /**
- * Blocks read last. Positions and bodies have separate bounds: groups in turns revisit the same blocks for few
- * bodies.
+ * Blocks read last. Positions and bodies have separate bounds: groups in turns revisit the same blocks for few bodies.
  */
 import { firstIndex } from '../../job/bisect';
 import type { Block } from './block';

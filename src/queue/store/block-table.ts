@@ -137,8 +137,7 @@ export class BlockTable {
   }
 
   /**
-   * Pages of keys not over, in order: below `from`, or above it if ascending. @param size of a page @param among
-   * blocks
+   * Pages of keys not over, in order: below `from`, or above it if ascending. @param size of a page @param among blocks
    */
   *pages(from: number, ascending: boolean, size: number, among: Fragment = ALL_BLOCKS): Generator<number[]> {
     let page: number[] = [];

@@ -1,6 +1,5 @@
 /**
- * Blocks of the due index: jobs of one transaction, priority and moment, under one index entry. Changed jobs move
- * out.
+ * Blocks of the due index: jobs of one transaction, priority and moment, under one index entry. Changed jobs move out.
  */
 import { LIMIT } from '../../durable/sql';
 import { RANK_BIT } from '../../job/ids';

@@ -1,7 +1,6 @@
 /**
- * Leases: which runner has which jobs, until when. A claim writes one row for its batch, and nothing at the end:
- * where the job is shows that the entry is over. Later claims reuse rows that are over; a lone job lives in its lease
- * row.
+ * Leases: which runner has which jobs, until when. A claim writes one row for its batch, and nothing at the end: where
+ * the job is shows that the entry is over. Later claims reuse rows that are over; a lone job lives in its lease row.
  *
  * The rows also carry how far the line is taken (`head`) and the next sequence number. Memory holds only running
  * attempts.

@@ -1,7 +1,6 @@
 /**
  * Singles: jobs that live in their lease rows. A job claimed before it was written has no other row until its attempt
- * ends; its text is then void, and overwritten by a later claim. All that run are in memory, so they are few and
- * small.
+ * ends; its text is then void, and overwritten by a later claim. All that run are in memory, so they are few and small.
  */
 import { type BlockJob, type Elsewhere, rowOf } from './block';
 import { keysOver, spansOf } from './blocks-over';

@@ -3,9 +3,7 @@ import { firstIndex } from '../../job/bisect';
 /** Items of a piece at most. */
 const MAX_PIECE = 512;
 
-/**
- * @typeParam P what an item is compared by
- */
+/** @typeParam P what an item is compared by */
 export class SortedList<T extends P, P> {
   private pieces: T[][] = [];
 

@@ -104,10 +104,7 @@ export const SEVERAL_VERBS = {
   /** Which of these fingerprints have a job here? */
   knownFingerprints: look((q, _, fingerprints: string[]) => knownFingerprints(q.store.sql, fingerprints), none),
 
-  /**
-   * Takes jobs over from a queue that is being deleted, once for each `move`.
-   * @param ticket as in `enqueue`
-   */
+  /** Takes jobs over from a queue that is being deleted, once for each `move`. @param ticket as in `enqueue` */
   adopt: write((q, now, name: string, jobs: MovedJob[], ticket?: string) => adopt(q, name, jobs, ticket, now)),
   /**
    * Gives a dead letter its second life in another queue. Answers the job in its new queue. 404 unless it is a dead

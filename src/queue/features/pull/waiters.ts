@@ -15,10 +15,7 @@ export class Waiter {
   private resolve!: (outcome: Outcome<RunnerView[]>) => void;
   private reject!: (error: unknown) => void;
 
-  /**
-   * @param deadline epoch ms
-   * @param isUnwanted must this worker get no more jobs?
-   */
+  /** @param deadline epoch ms @param isUnwanted must this worker get no more jobs? */
   constructor(
     readonly request: ClaimRequest,
     readonly deadline: number,

@@ -29,10 +29,7 @@ export class CallPlan {
   private refused = false;
   private closed = false;
 
-  /**
-   * @param maxCalls calls that may be made
-   * @param batchSize jobs in a call at most
-   */
+  /** @param maxCalls calls that may be made @param batchSize jobs in a call at most */
   constructor(
     private readonly maxCalls: number,
     private readonly batchSize: number,

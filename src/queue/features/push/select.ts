@@ -32,10 +32,7 @@ export class PushSelector {
   private readonly mayHoldOrphans: boolean;
   private readonly look: ReadyCheck;
 
-  /**
-   * @param configs every target of the deployment
-   * @param targets those that this queue can push to
-   */
+  /** @param configs every target of the deployment @param targets those that this queue can push to */
   constructor(
     private readonly q: QueueParts,
     private readonly configs: readonly TargetConfig[],

@@ -1,7 +1,6 @@
 /**
- * One queue's share of an action over several queues: preparing checks and locks the jobs, the commit unlocks and
- * acts in one transaction. Running jobs are refused: a report cannot wait for other queues. Completed ones need no
- * lock.
+ * One queue's share of an action over several queues: preparing checks and locks the jobs, the commit unlocks and acts
+ * in one transaction. Running jobs are refused: a report cannot wait for other queues. Completed ones need no lock.
  */
 import { ApiError } from '../../../job/errors';
 import type { BulkAction, BulkAnswer } from '../../../rpc/operations';

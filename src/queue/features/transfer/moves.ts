@@ -29,8 +29,7 @@ import { adoptJob, onceForMove } from './adopt';
 
 /**
  * Checks a move; writes nothing. @returns the job as it would travel; `open`: exactly this has been decided already
- * @throws {ApiError} 404 unless it is a dead letter; 409 when something else was decided, or the queue is being
- * deleted
+ * @throws {ApiError} 404 unless it is a dead letter; 409 when something else was decided, or the queue is being deleted
  */
 export function planMove(
   q: Named & Stored & Configured,

@@ -58,8 +58,7 @@ function enqueueAccepted(
 }
 
 /**
- * Enqueues all together, which costs fewest rows; if refused, one by one, replacing no jobs, which may be among
- * these.
+ * Enqueues all together, which costs fewest rows; if refused, one by one, replacing no jobs, which may be among these.
  */
 function outcomesOf(q: QueueParts, jobs: readonly NewJob[], now: number, mayDrop: boolean): Outcome<EnqueuedJob>[] {
   const all = outcomeOf(() => enqueue(q, jobs, now, mayDrop).jobs);

@@ -33,10 +33,7 @@ export class GroupGates {
   /** Groups that may start a job which they could not start before. */
   private readonly freed = new Set<string>();
 
-  /**
-   * @param running attempts that run, by group
-   * @param said what the queue says of its groups; undefined: nothing
-   */
+  /** @param running attempts that run, by group @param said what the queue says of its groups; undefined: nothing */
   constructor(
     private readonly sql: SqlStorage,
     private readonly running: ReadonlyMap<string, number>,

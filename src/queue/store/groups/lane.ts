@@ -34,10 +34,7 @@ export class Lane {
   /** Jobs that came back: they stand before the others. */
   private readonly returned: Position[] = [];
 
-  /**
-   * @param group undefined: the jobs without a group
-   * @param weight its share in the turns
-   */
+  /** @param group undefined: the jobs without a group @param weight its share in the turns */
   constructor(
     readonly group: string | undefined,
     readonly weight: number,

@@ -137,10 +137,7 @@ export class Turns {
     this.kept = Math.min(count, Math.floor(this.saved));
   }
 
-  /**
-   * It ends: what was held back for its consumer waits again.
-   * @param isBehind more waits than could be read ahead
-   */
+  /** It ends: what was held back for its consumer waits again. @param isBehind more waits than could be read ahead */
   end(isBehind = false): void {
     if (!isBehind) this.early.clear();
     const { turn } = this;

@@ -134,8 +134,7 @@ export class Limiters {
   }
 
   /**
-   * Notes what this transaction will write: counted starts survive a later failed operation. @returns is it the
-   * first?
+   * Notes what this transaction will write: counted starts survive a later failed operation. @returns is it the first?
    */
   mark(): boolean {
     for (const limiter of this.unmarked) {

@@ -13,7 +13,7 @@ export function ModeBadge({ status }: { status: string }) {
   return <Badge look={[MODES[status] ?? 'neutral']} text={status} />;
 }
 
-/** True if no handler or worker takes its jobs. Workers may just be busy: nothing must run, or have run lately. */
+/** True if no handler or worker takes its jobs. Workers may just be busy: nothing must run, or have run recently. */
 export function isUntaken({ waiting_for, counts, throughput }: QueueItem): boolean {
   const { reason } = waiting_for ?? {};
   const isStill = counts.active === 0 && throughput.processed_per_minute === 0;
