@@ -44,7 +44,7 @@ export function historiesOf(
 
 /** Bounds of memory and of reads that a history fills, each far below a tenth of the product's. */
 const narrow: fc.Arbitrary<Partial<Sizes>> = fc.record({
-  ...{ memory: fc.constantFrom(0, 60, 200), memoryEach: fc.constantFrom(20, 40, 100) },
+  ...{ memory: fc.constantFrom(0, 100, 200), memoryEach: fc.constantFrom(100, 150) },
   ...{ entries: fc.constantFrom(4, 20), quiet: fc.constantFrom(2, 10) },
   ...{ ahead: fc.constantFrom(4, 10), aheadBlocks: fc.constantFrom(1, 3), aheadRows: fc.constantFrom(1, 3) },
   ...{ holders: fc.constantFrom(0, 1, 3) },

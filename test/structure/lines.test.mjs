@@ -25,7 +25,7 @@ const LINES = {
   library: 780,
   locks: 490,
   producer: 970,
-  queue: 26_570,
+  queue: 26_580,
   rpc: 1_970,
   testing: 820,
   ui: 12_950,

@@ -325,7 +325,8 @@ export class Meters {
   private addTime(point: Counted, name: HistogramName, ms: number): void {
     const time = Math.max(0, ms);
     const { sum, bucket, most } = placesOf(name, time);
-    const longer = time - (point.meter[most] as number);
+    // 0 stands for unknown.
+    const longer = Math.max(1, time) - (point.meter[most] as number);
     if (longer > 0) this.add(point, most, longer);
     if (time > 0) this.add(point, sum, time);
     this.add(point, bucket, 1);

@@ -38,7 +38,7 @@ export class Turns {
   private latest = Number.NEGATIVE_INFINITY;
   private nextOrder = 0;
   private entries = 0;
-  /** Memory of the lanes that may not start jobs, in entries. */
+  /** Entries of the lanes that may not start jobs. */
   private blocked = 0;
   /** The number of entries after such lanes were cut. */
   private cutAt = 0;
@@ -69,7 +69,7 @@ export class Turns {
     return this.entries === 0;
   }
 
-  /** Memory, in entries, of the lanes that may start jobs. The others fill no bound: they would shut these out. */
+  /** Memory that it takes, in entries. The jobs of lanes that may not start fill no bound: they would shut others out. */
   get held(): number {
     return this.entries + LANE_ENTRIES * this.lanes.size - this.blocked;
   }
@@ -81,7 +81,7 @@ export class Turns {
    */
   wantsMore(count: number, others = 0, { memory, memoryEach, entries, quiet }: Readonly<Sizes> = SIZES): boolean {
     if (this.entries >= entries) this.cut(entries);
-    const hasRoom = this.held < Math.min(entries, Math.max(memoryEach, memory - others));
+    const hasRoom = this.entries - this.blocked < entries && this.held < Math.max(memoryEach, memory - others);
     return hasRoom && this.quietJobs < Math.min(quiet, count + QUIET);
   }
 
@@ -280,7 +280,7 @@ export class Turns {
   block(lane: Lane): void {
     this.leave(lane);
     lane.place = 'blocked';
-    this.blocked += lane.entries + LANE_ENTRIES;
+    this.blocked += lane.entries;
     if (this.turn?.lane === lane) this.turn = undefined;
   }
 
@@ -295,7 +295,7 @@ export class Turns {
 
   private leave(lane: Lane): void {
     if (lane.place === 'quiet') this.quietJobs -= lane.size;
-    if (lane.place === 'blocked') this.blocked -= lane.entries + LANE_ENTRIES;
+    if (lane.place === 'blocked') this.blocked -= lane.entries;
     lane.place = 'none';
     lane.stamp++;
   }
