@@ -69,7 +69,7 @@ export class Turns {
     return this.entries === 0;
   }
 
-  /** Memory that it takes, in entries. The jobs of lanes that may not start fill no bound: they would shut others out. */
+  /** Memory that it takes, in entries. The jobs of blocked lanes fill no bound: they would shut others out. */
   get held(): number {
     return this.entries + LANE_ENTRIES * this.lanes.size - this.blocked;
   }
