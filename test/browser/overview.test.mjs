@@ -9,6 +9,7 @@ describe('the overview', { timeout: 900_000 }, () => {
   const enqueue = (queue, args = {}, type = 'wait.for.worker') =>
     board.call('POST', 'jobs', { type, args: [args], queue });
   const stat = (page, label) => page.getByTestId('states').locator('.stat').filter({ hasText: label });
+  const sectionOf = (page, name) => page.locator('section', { has: page.getByRole('heading', { name }) });
   const valueIn = async (page, label) => Number(await stat(page, label).locator('.num').textContent());
 
   it('counts jobs of all queues by state, and counts on within a second of an event', async () => {
@@ -22,7 +23,7 @@ describe('the overview', { timeout: 900_000 }, () => {
       .getByText(String(before + 1), { exact: true })
       .waitFor({ timeout: SOON_MS });
     assert.equal(await stat(page, 'Available').getAttribute('href'), '/ui/jobs?state=available');
-    await page.getByRole('link', { name: 'All queues' }).click();
+    await sectionOf(page, 'Busiest queues').getByRole('link', { name: 'All queues' }).click();
     await page.waitForURL('**/ui/queues');
     await page.goBack();
     await stat(page, 'Available').waitFor();
@@ -142,7 +143,7 @@ describe('the overview', { timeout: 900_000 }, () => {
     await enqueue('over.fails', { fail: 'second, of another kind', final: true }, 'work.do');
     await page.getByRole('button', { name: /^\d+ newer$/ }).click({ timeout: SOON_MS });
     await page.locator('.failure-list').getByText('second, of another kind').waitFor();
-    await page.getByRole('link', { name: 'All failures' }).waitFor();
+    await sectionOf(page, 'Newest failures').getByRole('link', { name: 'All failures' }).waitFor();
   });
 
   it('shows alerts that fire and handlers that do not take calls', async () => {
@@ -178,9 +179,17 @@ describe('the overview', { timeout: 900_000 }, () => {
     await board.call('PUT', 'queues/over.full/config', { backpressure: { max_depth: 2 } });
     for (let n = 0; n < 2; n++) await enqueue('over.full');
     await board.call('GET', `jobs/${job.id}?wait=20`);
-    const page = await board.newPage('/ui');
-    const section = page.locator('section', { has: page.getByRole('heading', { name: 'Needs attention' }) });
-    const line = (text) => section.locator('.attention-line').filter({ hasText: text });
+    const page = await board.newPage('/ui', {
+      // Of the queues of other tests, only the first ones would be shown.
+      prepare: (fresh) =>
+        fresh.route(/admin\/queues\?/, async (route) => {
+          const response = await route.fetch();
+          const list = await response.json();
+          const items = list.items.filter(({ name }) => ['over.full', 'over.dies'].includes(name));
+          await route.fulfill({ response, json: { ...list, items } });
+        }),
+    });
+    const line = (text) => sectionOf(page, 'Needs attention').locator('.attention-line').filter({ hasText: text });
     await line('No handler takes the jobs of over.full: 2 jobs wait').waitFor();
     await line('over.full is 100 % full: 2 of 2').waitFor();
     await line('nobody expected this one').waitFor();

@@ -170,9 +170,10 @@ describe('the webhooks page', { timeout: 900_000 }, () => {
     });
     await row(page, '200/named').getByRole('link', { name: 'on-call' }).waitFor();
     await page.goto('/ui/webhooks?tab=deliveries');
-    await page.getByLabel('Webhook').getByRole('option', { name: 'on-call' }).waitFor({ state: 'attached' });
+    const option = (label) => page.getByLabel(label).getByRole('option', { name: 'on-call', exact: true });
+    await option('Webhook').waitFor({ state: 'attached' });
     await page.goto('/ui/alerts?edit=new');
-    await page.getByLabel('Notifies').getByRole('option', { name: 'on-call' }).waitFor({ state: 'attached' });
+    await option('Notifies').waitFor({ state: 'attached' });
     await board.call('DELETE', `webhooks/subscriptions/${id}`);
   });
 
