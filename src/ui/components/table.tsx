@@ -87,19 +87,25 @@ export function actionsColumn<Row>(may: boolean, render: (row: Row) => Component
 export function DataTable<Row>(props: DataTableProps<Row>) {
   const { label, columns, rowKey, rowHref, selection, keys, changed, empty } = props;
   const rows = sorted(props.rows, columns);
-  const [at, setAt] = useState(-1);
+  const [, setAt] = useState(-1);
+  // Keys may follow each other before the table is drawn again.
+  const at = useRef(-1);
   const body = useRef<HTMLTableSectionElement>(null);
-  const index = Math.min(at, rows.length - 1);
-  const current = rows[index];
+  const indexNow = () => Math.min(at.current, rows.length - 1);
+  const index = indexNow();
 
   const move = (by: number) => {
-    const next = Math.max(0, Math.min(rows.length - 1, index + by));
+    const next = Math.max(0, Math.min(rows.length - 1, indexNow() + by));
+    at.current = next;
     setAt(next);
     const row = body.current?.rows[next];
     row?.scrollIntoView({ block: 'nearest' });
     row?.focus({ preventScroll: true });
   };
-  const onCurrent = (run: (row: Row) => void) => () => current !== undefined && run(current);
+  const onCurrent = (run: (row: Row) => void) => () => {
+    const current = rows[indexNow()];
+    if (current !== undefined) run(current);
+  };
   const isSelecting = selection !== undefined && (selection.all || selection.ids.size > 0);
   useKeys(label, {
     j: { label: 'Next row', run: () => move(1) },
