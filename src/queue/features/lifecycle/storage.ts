@@ -3,6 +3,7 @@
  * retention, cancelled and discarded; never dead letters, nor what is kept for ever. While nothing may go, an event
  * says so once a day.
  */
+import { isWithin } from '../../../durable/backoff';
 import { readFact, writeMeta } from '../../../durable/sql';
 import { type End, foreverFrom } from '../../../job/retention';
 import type { Feature, Host } from '../../feature';
@@ -73,7 +74,7 @@ function mayPrune(q: Stored & Configured, now: number): boolean {
 }
 
 function tellStuck(q: Named & Stored & Observed, now: number): void {
-  if (now - (readFact<number>(q.store.sql, TOLD) ?? 0) < TELL_MS) return;
+  if (isWithin(readFact<number>(q.store.sql, TOLD) ?? 0, TELL_MS, now)) return;
   writeMeta(q.store.sql, TOLD, now);
   q.observed.events.add('queue.storage_pruned', q.name, now, { jobs: 0, until: 0 });
 }

@@ -145,6 +145,10 @@ describe('jobs that are kept for ever', () => {
     await queue.alarm();
     expect(await states()).toEqual([...kept, '404']);
     expect((await told()).slice(2)).toEqual([{ jobs: 0, until: 0 }]);
+    // The clock is set back: what it said is not a day old, but lies ahead.
+    clock.set(T0 + 20 * 60 * MINUTE);
+    await queue.api.configure({ concurrency: 5 });
+    expect((await told()).slice(3)).toEqual([{ jobs: 0, until: 0 }]);
   });
 });
 
