@@ -38,7 +38,8 @@ const START = { completed: 16, failed: 16 + 17, queue_time: 16 + 2 * 17 } as con
 >;
 
 /** Places of the longest times that were counted. They merge by their maximum. */
-const MOST = { durations: 14, queue_time: 15 } as const;
+const MOST: Record<HistogramName, number> = { completed: 14, failed: 14, queue_time: 15 };
+const LONGEST = new Set(Object.values(MOST));
 
 /** How many numbers a meter has. */
 const SIZE = START.queue_time + 1 + QUEUE_TIME_BOUNDS.length + 1;
@@ -52,15 +53,14 @@ export const placeOf = (counter: Counter): number => PLACE[counter];
 /** The places in a meter of the sum of a histogram, of the bucket that `ms` falls into, and of the longest time. */
 export function placesOf(name: HistogramName, ms: number): { sum: number; bucket: number; most: number } {
   const sum = START[name];
-  const most = name === 'queue_time' ? MOST.queue_time : MOST.durations;
-  return { sum, bucket: sum + 1 + bucketOf(BOUNDS[name], ms), most };
+  return { sum, bucket: sum + 1 + bucketOf(BOUNDS[name], ms), most: MOST[name] };
 }
 
 export const read = (meter: Meter, counter: Counter): number => meter[PLACE[counter]] ?? 0;
 
 export function histogramOf(meter: Meter, name: HistogramName): Histogram {
   const [bounds, start] = [BOUNDS[name], START[name]];
-  const most = meter[name === 'queue_time' ? MOST.queue_time : MOST.durations] ?? 0;
+  const most = meter[MOST[name]] ?? 0;
   return { bounds, sum: meter[start] ?? 0, most, counts: meter.slice(start + 1, start + 2 + bounds.length) };
 }
 
@@ -75,7 +75,7 @@ export function add(to: Meter, from: Meter): Meter {
   for (const [index, value] of from.entries()) {
     if (!value) continue;
     const held = to[index] ?? 0;
-    to[index] = index === MOST.durations || index === MOST.queue_time ? Math.max(held, value) : held + value;
+    to[index] = LONGEST.has(index) ? Math.max(held, value) : held + value;
   }
   return to;
 }

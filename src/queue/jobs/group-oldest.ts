@@ -87,7 +87,8 @@ export function longestWaitingOf(q: Stored, wanted: ReadonlyMap<string, number>,
   const heads = placesOf(blocks.line.after(Math.max(leases.head, known), false));
   const end = search.look(heads, { jobs: MAX_HEADS, chars: MAX_CHARS }) ?? q.store.nextSequence;
   const line = new Map(Array.from(search.found, ([group, found]) => [group, found.map(({ key }) => key)]));
-  const [ofBlocks, ofRows] = [0, 1].map(() => ({ jobs: MAX_OTHERS, chars: MAX_CHARS })) as [Budget, Budget];
+  const ofBlocks: Budget = { jobs: MAX_OTHERS, chars: MAX_CHARS };
+  const ofRows: Budget = { ...ofBlocks };
   const rows = (where: string, ...bindings: number[]) => search.look(ownRows(q, where, ...bindings), ofRows);
   search.look(placesOf(blocks.singles.after(0)), ofBlocks);
   rows(`key > ? AND key < ${RANK_BIT} AND ${STANDS_IN_LINE} ORDER BY key`, leases.head);

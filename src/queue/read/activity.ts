@@ -1,4 +1,5 @@
 /** The activity of a queue: what has happened in it, how long jobs wait, and what delays them. */
+import { defined } from '../../job/envelope/fields';
 import { gathered, MINUTE_MS, type Point, RECENT_MS } from '../../job/metrics/series';
 import type { WaitingFor } from '../../job/waiting';
 import type { PointsRequest, QueueActivity } from '../../rpc/metrics';
@@ -19,15 +20,20 @@ export const noActivity = (): QueueActivity => ({
   counted_since: 0,
 });
 
+/** @param why says why a job does not run; absent: that is not asked of the one that waits longest. Writes nothing. */
 export function activity(
   q: Stored & Configured & Observed,
   { targets, events_dropped }: { targets: readonly TargetView[]; events_dropped: number },
   now: number,
+  why?: (row: JobRow, now: number) => WaitingFor | undefined,
 ): QueueActivity {
   const { totals, points: all, since } = q.observed.meters.read();
   const lately = all.filter(({ at }) => at > now - RECENT_MS);
+  const oldest = oldestAvailable(q, now);
+  const row = why && oldest && rowByKey(q.store, oldest.key);
   return {
-    oldest_available_at: oldestAvailable(q, now)?.at ?? null,
+    oldest_available_at: oldest?.at ?? null,
+    ...defined({ waiting_for: row && why?.(row, now) }),
     concurrency: { limit: q.config.settings.concurrency ?? null, active: q.store.leases.active.size },
     suspended_targets: targets.filter(({ state }) => state !== 'up').map(({ name }) => name),
     events_dropped,
@@ -40,16 +46,4 @@ export function activity(
 export function points(q: Observed, { from, to, period_ms, type }: PointsRequest): Point[] {
   const isWanted = (point: Point) => point.at >= from && point.at <= to && (type === undefined || point.type === type);
   return gathered(q.observed.meters.read().points.filter(isWanted), period_ms, 'all');
-}
-
-/** Why the job that waits longest does not run. Writes nothing. */
-export function firstWaitsFor(
-  q: Stored,
-  why: (row: JobRow, now: number) => WaitingFor | undefined,
-  now: number,
-): Pick<QueueActivity, 'waiting_for'> {
-  const oldest = oldestAvailable(q, now);
-  const row = oldest && rowByKey(q.store, oldest.key);
-  const waiting_for = row && why(row, now);
-  return waiting_for ? { waiting_for } : {};
 }

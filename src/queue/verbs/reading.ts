@@ -1,4 +1,5 @@
 import type { Verbs } from '../../durable/answering';
+import { defined } from '../../job/envelope/fields';
 import type { Outcome } from '../../job/errors';
 import type { JobView } from '../../job/record';
 import type { FailuresRequest } from '../../rpc/failures';
@@ -14,7 +15,7 @@ import { group, groupList, unknownGroup } from '../jobs/group-detail';
 import { storyOf } from '../jobs/job-story';
 import { deadLetterRow } from '../jobs/redrive';
 import type { QueueLife } from '../life';
-import { activity, firstWaitsFor, noActivity, points } from '../read/activity';
+import { activity, noActivity, points } from '../read/activity';
 import { awaitEnd } from '../read/await-end';
 import { deadLetterKinds, deadLetterPlaces, deadLettersAt } from '../read/dead-letters';
 import { failures } from '../read/failures';
@@ -150,10 +151,10 @@ export const READING_VERBS = {
     await life.engine?.caughtUp();
     const around = besideState(life);
     const why = (row: JobRow, now: number) => life.engine?.waitingFor(row, now);
-    const all = (q: QueueParts, now: number) => {
-      const pressure = pressureOf(q);
-      return { ...activity(q, around, now), ...firstWaitsFor(q, why, now), ...(pressure && { pressure }) };
-    };
+    const all = (q: QueueParts, now: number) => ({
+      ...activity(q, around, now, why),
+      ...defined({ pressure: pressureOf(q) }),
+    });
     return look(all, noActivity)(life);
   },
   /** Minutes of a day, hours of a month, all types that are asked for together; oldest first. */

@@ -75,7 +75,7 @@ export class Turns {
   }
 
   /**
-   * May more be read ahead?
+   * May more be read ahead? Cuts blocked lanes first where there are too many entries.
    * @param count jobs that the claim still takes
    * @param others what other consumers and priorities hold
    */
