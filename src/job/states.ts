@@ -68,7 +68,7 @@ export const MOVES = {
   complete: { from: ['active', 'retryable'], to: ['completed'] },
   retry: { from: ['active'], to: ['retryable', 'available'] },
   giveBack: { from: ['active'], to: ['available'] },
-  undoClaim: { from: ['active', 'retryable', 'available'], to: ['available', 'scheduled', 'retryable'] },
+  undoClaim: { from: ['active', 'scheduled', 'retryable', 'available'], to: ['available', 'scheduled', 'retryable'] },
   snooze: { from: ['active'], to: ['scheduled', 'retryable', 'available'] },
   signal: { from: ['scheduled', 'retryable'], to: ['available'] },
   discard: { from: ['active'], to: ['discarded'] },

@@ -39,7 +39,7 @@ export function goBack(q: QueueParts, row: JobRow, kind: Move, change: Change, n
 function makeUnused(q: QueueParts, mate: Active, now: number): void {
   const row = q.store.leases.active.has(mate.key) ? undefined : rowByKey(q.store, mate.key);
   if (row?.state !== STATE.waiting || row.claims !== mate.claim) return;
-  const { error, errors = [], ...rest } = historyOf(row);
+  const { error, errors = [], snoozed: _, ...rest } = historyOf(row);
   const history: JobHistory = { ...rest };
   const kept = error?.attempt === mate.attempt ? errors.slice(0, -1) : errors;
   const last = kept.at(-1);
@@ -60,7 +60,13 @@ function makeUnused(q: QueueParts, mate: Active, now: number): void {
   );
 }
 
-export function withUnused(history: JobHistory, { claim, workerId }: Active, attempt: number, now: number): JobHistory {
+/** An earlier job of its chunk runs before it: no attempt is used up, whatever this one reports. */
+export function giveBackToChunk(q: QueueParts, row: JobRow, active: Active, now: number): JobRow {
+  const history = withUnused(historyOf(row), active, row.attempt, now);
+  return goBack(q, row, 'undoClaim', { due_at: placeOf(row), history, isBehind: true }, now);
+}
+
+function withUnused(history: JobHistory, { claim, workerId }: Active, attempt: number, now: number): JobHistory {
   const by = workerId !== undefined && { worker_id: workerId };
   return { ...history, unused: { attempt, claim, count: 0, at: now, ...by } };
 }

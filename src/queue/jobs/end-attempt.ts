@@ -17,7 +17,7 @@ import { move } from '../store/jobs';
 import type { Named, QueueParts } from '../store/parts';
 import { bodyOf, historyOf } from '../store/row-texts';
 import { idOf, placeOf } from '../store/rows';
-import { goBack, isOutOfTurn, withUnused } from './chunk-order';
+import { giveBackToChunk, goBack, isOutOfTurn } from './chunk-order';
 
 /** Entries of the error history that are kept, and their bytes in all. A row holds 2 MB with its body. */
 const MAX_ERRORS = 1000;
@@ -88,11 +88,6 @@ export function fail(
   });
   delete history.retry_delay_ms;
   return move(q, row, 'discard', { state: dead ? STATE.dead : STATE.discarded, history }, now);
-}
-
-/** An earlier job of its chunk runs before it: no attempt is used up, whatever this one reports. */
-function giveBackToChunk(q: QueueParts, row: JobRow, active: Active, now: number): JobRow {
-  return undoClaim(q, row, now, { history: withUnused(historyOf(row), active, row.attempt, now) });
 }
 
 /** The attempt is over and the job waits for the next one, from `availableAt` (epoch ms) on. */

@@ -16,7 +16,7 @@ import { move } from '../store/jobs';
 import type { QueueParts } from '../store/parts';
 import { historyOf } from '../store/row-texts';
 import { isSnoozed, stateOf } from '../store/rows';
-import { goBack } from './chunk-order';
+import { giveBackToChunk, goBack, isOutOfTurn } from './chunk-order';
 import { openRow } from './fence';
 import { recordedSteps, recordSteps } from './steps';
 
@@ -27,6 +27,7 @@ const IDLE_PAUSE_MS = 1_000;
 export function snooze(q: QueueParts, row: JobRow, active: Active, asked: Snooze, said: Steps, now: number): JobRow {
   const { signal } = asked;
   const { steps, isNew } = recordSteps(q, row.key, said, now);
+  if (isOutOfTurn(q, active)) return giveBackToChunk(q, row, active, now);
   const isHere = waitedFor(asked, said).some((name) => own(steps, name)?.signal !== undefined);
   const wanted = isHere ? now : momentOf(asked, now);
   const until = wanted <= now && !isNew && !isHere ? now + IDLE_PAUSE_MS : wanted;

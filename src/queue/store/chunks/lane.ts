@@ -47,8 +47,8 @@ export class ChunkLane {
   spared = 0;
   /** Its group may start no job now, or its first job is for another consumer. */
   isHeld = false;
-  /** Jobs behind these were passed over, to be read again when these are taken. */
-  isCut = false;
+  /** The first job that was passed over: it and those behind it are read again when those before it are taken. */
+  private cutFrom: Gathered | undefined;
   private chars = 0;
 
   /**
@@ -66,6 +66,16 @@ export class ChunkLane {
   /** Characters of its next chunk, at most. */
   get nextChars(): number {
     return Math.min(this.chars, MAX_CHUNK_BYTES);
+  }
+
+  /** Were jobs passed over? */
+  get isCut(): boolean {
+    return this.cutFrom !== undefined;
+  }
+
+  /** Is the place of this job before those that were passed over, or do all others wait for it? */
+  takes(job: Gathered): boolean {
+    return !this.cutFrom || job.isHolder === true || this.precedes(job, this.cutFrom);
   }
 
   /** Adds a job at its place. */
@@ -89,7 +99,7 @@ export class ChunkLane {
     if (others.length === 0) return [];
     this.cutOff(from, this.jobs.length);
     for (const holder of holders) this.add(holder);
-    this.isCut = true;
+    this.cutFrom = others[0];
     return others;
   }
 

@@ -87,8 +87,7 @@ export class ChunkScan extends Scan {
     this.drop(job.key);
     const parked = job.group === undefined ? undefined : this.lanes.get(parkedName(name, job.group));
     const lane = parked ?? this.laneFor({ lane: name, group, isStrict });
-    // Others before it were passed over.
-    if (!lane.isCut || job.isHolder) this.put(job, lane);
+    if (lane.takes(job)) this.put(job, lane);
   }
 
   private laneFor({ lane: name, group, isStrict }: Place, parkedFrom?: ChunkLane): ChunkLane {
