@@ -2,7 +2,8 @@ import type * as contract from '../contract/alerts';
 import { jsonOf } from '../producer/job';
 import type { Named } from '../producer/names';
 import { shaped } from './answers';
-import { byCursor, type ListOptions } from './pages';
+import { collection } from './collection';
+import type { ListOptions } from './pages';
 import type { Requests } from './requests';
 import { pathTo } from './transport';
 
@@ -19,37 +20,29 @@ export type AlertInQueue = Named<contract.AlertInQueue>;
 export type Alert = Named<contract.Alert>;
 
 /** Alert rules, as `tocsin.alerts`. Needs `admin:read`, and `admin:write` to change them. */
-export class Alerts {
-  constructor(private readonly requests: Requests) {}
-
-  async *list(options: ListOptions = {}): AsyncGenerator<Alert> {
-    yield* byCursor<Alert>(this.requests.safely, { path: '/admin/alerts', member: 'alerts' }, options);
-  }
-
+export interface Alerts {
+  list(options?: ListOptions): AsyncGenerator<Alert>;
   /** @throws {NotFoundError} */
-  async get(id: string): Promise<Alert> {
-    return await this.requests.read<Alert>(pathTo`/admin/alerts/${id}`, 'id', 'the rule');
-  }
-
+  get(id: string): Promise<Alert>;
   /**
    * @throws {InvalidJobError}
    * @example
    * const late = { name: 'mail is late', queue: 'mail', metric: 'oldest_age', above: '5m', for: '1m' } as const;
    * await tocsin.alerts.create(late);
    */
-  async create(rule: AlertOptions): Promise<Alert> {
-    return alertIn(await this.requests.once('POST', '/admin/alerts', jsonOf(rule, 'The rule')));
-  }
-
+  create(rule: AlertOptions): Promise<Alert>;
   /** Changes the members that are named. @throws {NotFoundError} {@link InvalidJobError} */
-  async change(id: string, change: Partial<AlertOptions>): Promise<Alert> {
-    return alertIn(await this.requests.safely('PATCH', pathTo`/admin/alerts/${id}`, jsonOf(change, 'The rule')));
-  }
-
+  change(id: string, change: Partial<AlertOptions>): Promise<Alert>;
   /** @throws {NotFoundError} */
-  async delete(id: string): Promise<void> {
-    await this.requests.remove(pathTo`/admin/alerts/${id}`);
-  }
+  delete(id: string): Promise<void>;
 }
 
-const alertIn = (answer: unknown): Alert => shaped<Alert>(answer, 'metric', 'the rule');
+export function createAlerts(requests: Requests): Alerts {
+  const ruleIn = (answer: unknown) => shaped<Alert>(answer, 'metric', 'the rule');
+  return {
+    ...collection(requests, '/admin/alerts', 'alerts', ruleIn),
+    create: async (rule) => ruleIn(await requests.once('POST', '/admin/alerts', jsonOf(rule, 'The rule'))),
+    change: async (id, change) =>
+      ruleIn(await requests.safely('PATCH', pathTo`/admin/alerts/${id}`, jsonOf(change, 'The rule'))),
+  };
+}

@@ -1,6 +1,5 @@
 import type * as contract from '../contract/audit';
 import type { Moment } from '../producer/job';
-import { momentText } from '../producer/job';
 import type { Named } from '../producer/names';
 import { checked } from './conditions';
 import { byOffset, type ListOptions, parametersFrom } from './pages';
@@ -22,9 +21,7 @@ export type AuditEntry = Named<contract.AuditEntry>;
 
 const CONDITIONS = { actor: true, action: true, queue: true, job: true, since: true, until: true };
 
-export class Audit {
-  constructor(private readonly requests: Requests) {}
-
+export interface Audit {
   /**
    * Every entry that matches, the newest first. Entries that come meanwhile may shift the pages.
    * @example
@@ -32,10 +29,14 @@ export class Audit {
    *   console.log(at, actor, action, target);
    * }
    */
-  async *list(conditions: AuditQuery = {}, options: ListOptions = {}): AsyncGenerator<AuditEntry> {
-    const { since, until, ...query } = checked(conditions, CONDITIONS);
-    const times = { since: momentText(since, 'since'), until: momentText(until, 'until') };
-    const list = { path: '/admin/audit', conditions: parametersFrom({ ...query, ...times }), member: 'items' };
-    yield* byOffset<AuditEntry>(this.requests.safely, list, options);
-  }
+  list(query?: AuditQuery, options?: ListOptions): AsyncGenerator<AuditEntry>;
+}
+
+export function createAudit({ safely }: Requests): Audit {
+  return {
+    async *list(query = {}, options = {}) {
+      const conditions = parametersFrom({ ...checked(query, CONDITIONS) });
+      yield* byOffset<AuditEntry>(safely, { path: '/admin/audit', conditions, member: 'items' }, options);
+    },
+  };
 }

@@ -5,7 +5,6 @@ import type { OperationPreview } from '../contract/common';
 import { jsonOf } from '../producer/job';
 import type { Named } from '../producer/names';
 import { listOf, malformed, member, shaped } from './answers';
-import { keyHeader } from './enqueue';
 import { type BulkQuery, filterOf } from './queries';
 import type { Requests, WaitOptions } from './requests';
 import { pathTo } from './transport';
@@ -48,9 +47,7 @@ export interface BulkActOptions extends BulkOptions {
 }
 
 /** Operations on many jobs, as `tocsin.bulk`. Without an idempotency key none is repeated after a lost answer. */
-export class Bulk {
-  constructor(private readonly requests: Requests) {}
-
+export interface Bulk {
   /**
    * Cancels jobs that have not ended; by query only those that do not run.
    * @param jobs at most 1000 ids, or a query
@@ -58,10 +55,7 @@ export class Bulk {
    * @example
    * const { succeeded } = await tocsin.bulk.cancel({ queue: 'mail', where: { 'args.0.campaign': 'spring' } });
    */
-  async cancel(jobs: readonly string[] | BulkQuery, options: BulkActOptions = {}): Promise<BulkResult> {
-    return await this.#act('cancel', 'cancelled', jobs, options);
-  }
-
+  cancel(jobs: readonly string[] | BulkQuery, options?: BulkActOptions): Promise<BulkResult>;
   /**
    * Makes jobs that are discarded, cancelled or wait for a retry available now, with attempts from 0.
    * @param jobs at most 1000 ids, or a query
@@ -69,10 +63,7 @@ export class Bulk {
    * @example
    * await tocsin.bulk.retry({ state: 'discarded', errorType: 'SmtpError', endedAfter: yesterday });
    */
-  async retry(jobs: readonly string[] | BulkQuery, options: BulkActOptions = {}): Promise<BulkResult> {
-    return await this.#act('retry', 'retried', jobs, options);
-  }
-
+  retry(jobs: readonly string[] | BulkQuery, options?: BulkActOptions): Promise<BulkResult>;
   /**
    * Removes jobs that have ended, permanently.
    * @param jobs at most 1000 ids, or a query
@@ -81,34 +72,17 @@ export class Bulk {
    * const { items } = await tocsin.bulk.delete([first.id, second.id]);
    * console.log(items.filter((item) => item.status === 'failed'));
    */
-  async delete(jobs: readonly string[] | BulkQuery, options: BulkActOptions = {}): Promise<BulkResult> {
-    return await this.#act('delete', 'deleted', jobs, options);
-  }
-
+  delete(jobs: readonly string[] | BulkQuery, options?: BulkActOptions): Promise<BulkResult>;
   /** Stops an operation before its next step. @returns how far it came @throws {NotFoundError} */
-  async abort(operationId: string): Promise<BulkResult> {
-    return summaryOf(await this.requests.safely('DELETE', pathTo`/jobs/bulk/${operationId}`));
-  }
-
+  abort(operationId: string): Promise<BulkResult>;
   /**
    * What an operation by query would act on now. Nothing is changed.
    * @example
    * const { matched, byState } = await tocsin.bulk.preview('retry', { queue: 'mail', q: 'timeout' });
    */
-  async preview(action: 'cancel' | 'retry' | 'delete', jobs: BulkQuery): Promise<BulkPreview> {
-    const answer = await this.requests.safely(
-      'POST',
-      `/jobs/bulk/${action}`,
-      jsonOf({ filter: filterOf(jobs), dryRun: true }),
-    );
-    return shaped<BulkPreview>(answer, 'matched', 'the counts');
-  }
-
+  preview(action: 'cancel' | 'retry' | 'delete', jobs: BulkQuery): Promise<BulkPreview>;
   /** The progress of an operation. Known until a day after its end. @throws {NotFoundError} */
-  async get(operationId: string): Promise<BulkResult> {
-    return await this.#look(operationId, 0);
-  }
-
+  get(operationId: string): Promise<BulkResult>;
   /**
    * Waits for the end of an operation.
    * @param operation its id, or what {@link Bulk.cancel} and the others gave
@@ -117,39 +91,47 @@ export class Bulk {
    * const begun = await tocsin.bulk.delete({ queue: 'mail', endedBefore: lastYear });
    * const { succeeded } = await tocsin.bulk.wait(begun, { timeoutMs: 600_000 });
    */
-  async wait(operation: string | BulkResult, options: WaitOptions = {}): Promise<BulkResult> {
-    if (typeof operation !== 'string' && operation.completed) return operation;
-    const id = typeof operation === 'string' ? operation : operation.operationId;
-    if (id === undefined) throw malformed('the operation');
-    return await this.requests.waitFor(`Operation ${id}`, options, async (seconds) => {
-      const result = await this.#look(id, Math.min(MAX_WAIT_S, Math.floor(seconds)));
-      return result.completed ? result : undefined;
-    });
-  }
+  wait(operation: string | BulkResult, options?: WaitOptions): Promise<BulkResult>;
+}
 
-  async #look(id: string, seconds: number): Promise<BulkResult> {
-    const answer = await this.requests.safely('GET', `${pathTo`/jobs/bulk/${id}`}?wait=${seconds}`);
-    return summaryOf(answer);
-  }
-
-  async #act(
-    action: string,
-    counter: 'cancelled' | 'retried' | 'deleted',
-    jobs: readonly string[] | BulkQuery,
-    { atomic = false, idempotencyKey }: BulkActOptions,
-  ): Promise<BulkResult> {
-    if (isIds(jobs) && jobs.length === 0) {
-      return { completed: true, matched: 0, succeeded: 0, skipped: 0, failed: 0, items: [] };
-    }
-    const send = idempotencyKey === undefined ? this.requests.once : this.requests.safely;
-    const path = `/jobs/bulk/${action}${isIds(jobs) ? '' : `?${waitParameter(this.requests)}`}`;
-    const atomicity = atomic && { atomicity: 'atomic' };
-    const body = isIds(jobs)
-      ? jsonOf({ jobIds: jobs, ...atomicity }, 'The list')
-      : jsonOf({ filter: filterOf(jobs), ...atomicity });
-    const answer = await send('POST', path, body, { headers: keyHeader(idempotencyKey), answers: [422] });
-    return resultOf(answer, 'totalMatched', counter, itemsOf(answer));
-  }
+export function createBulk(requests: Requests): Bulk {
+  const { safely } = requests;
+  const act =
+    (action: string, counter: 'cancelled' | 'retried' | 'deleted'): Bulk['cancel'] =>
+    async (jobs, { atomic = false, idempotencyKey } = {}) => {
+      if (isIds(jobs) && jobs.length === 0) {
+        return { completed: true, matched: 0, succeeded: 0, skipped: 0, failed: 0, items: [] };
+      }
+      const path = `/jobs/bulk/${action}${isIds(jobs) ? '' : `?${waitParameter(requests)}`}`;
+      const atomicity = atomic && { atomicity: 'atomic' };
+      const body = isIds(jobs)
+        ? jsonOf({ jobIds: jobs, ...atomicity }, 'The list')
+        : jsonOf({ filter: filterOf(jobs), ...atomicity });
+      const answer = await requests.underKey(idempotencyKey)('POST', path, body, { answers: [422] });
+      return resultOf(answer, 'totalMatched', counter, itemsOf(answer));
+    };
+  const look = async (id: string, seconds: number) =>
+    summaryOf(await safely('GET', `${pathTo`/jobs/bulk/${id}`}?wait=${seconds}`));
+  return {
+    cancel: act('cancel', 'cancelled'),
+    retry: act('retry', 'retried'),
+    delete: act('delete', 'deleted'),
+    abort: async (id) => summaryOf(await safely('DELETE', pathTo`/jobs/bulk/${id}`)),
+    preview: async (action, jobs) => {
+      const body = jsonOf({ filter: filterOf(jobs), dryRun: true });
+      return shaped<BulkPreview>(await safely('POST', `/jobs/bulk/${action}`, body), 'matched', 'the counts');
+    },
+    get: (id) => look(id, 0),
+    wait: async (operation, options = {}) => {
+      if (typeof operation !== 'string' && operation.completed) return operation;
+      const id = typeof operation === 'string' ? operation : operation.operationId;
+      if (id === undefined) throw malformed('the operation');
+      return await requests.waitFor(`Operation ${id}`, options, async (seconds) => {
+        const result = await look(id, Math.min(MAX_WAIT_S, Math.floor(seconds)));
+        return result.completed ? result : undefined;
+      });
+    },
+  };
 }
 
 function isIds(jobs: readonly string[] | BulkQuery): jobs is readonly string[] {

@@ -3,8 +3,9 @@ import type { DefaultsOf } from '../producer/defaults';
 import { jsonOf } from '../producer/job';
 import type { Named } from '../producer/names';
 import { listOf, shaped } from './answers';
+import { collection } from './collection';
 import { type CronEntry, type CronJob, wireCron } from './cron-entry';
-import { byCursor, type ListOptions } from './pages';
+import type { ListOptions } from './pages';
 import type { Requests } from './requests';
 import { pathTo } from './transport';
 
@@ -18,12 +19,7 @@ export type CronGroupResult = CronGroup & Omit<Named<contract.CronGroupDeclared>
 export type CronGroupSummary = Named<contract.CronGroupSummary>;
 
 /** Groups of cron entries, as `tocsin.cronGroups`. */
-export class CronGroups<Job extends CronJob = CronJob> {
-  constructor(
-    private readonly requests: Requests,
-    private readonly defaultsOf?: DefaultsOf,
-  ) {}
-
+export interface CronGroups<Job extends CronJob = CronJob> {
   /**
    * Declares all entries of a group: adds, replaces, and deletes entries of the group that are not listed. After a lost
    * answer the declaration is sent again; the result then shows only what the last try changed.
@@ -36,38 +32,27 @@ export class CronGroups<Job extends CronJob = CronJob> {
    *   { name: 'reminders', expression: '0 9 * * MON', job: { type: 'invoice.remind', args: [] } },
    * ], { timezone: 'America/New_York' });
    */
-  async put(
-    name: string,
-    entries: readonly CronEntry<Job>[],
-    options: { timezone?: string } = {},
-  ): Promise<CronGroupResult> {
-    const declared = entries.map((entry) => wireCron(entry, this.defaultsOf));
-    const body = jsonOf({ timezone: options.timezone, entries: declared }, 'The group');
-    const answer = await this.requests.safely('PUT', pathTo`/cron-groups/${name}`, body);
-    const names = (change: string) => listOf<string>(answer, change, 'the group');
-    return {
-      ...groupOf(answer),
-      created: names('created'),
-      updated: names('updated'),
-      unchanged: names('unchanged'),
-      deleted: names('deleted'),
-    };
-  }
-
+  put(name: string, entries: readonly CronEntry<Job>[], options?: { timezone?: string }): Promise<CronGroupResult>;
   /** Reads a group, with the next fires of its entries. @throws {NotFoundError} */
-  async get(name: string): Promise<CronGroup> {
-    return groupOf(await this.requests.safely('GET', pathTo`/cron-groups/${name}`));
-  }
-
+  get(name: string): Promise<CronGroup>;
   /** Every group, by name. */
-  async *list(options: ListOptions = {}): AsyncGenerator<CronGroupSummary> {
-    yield* byCursor<CronGroupSummary>(this.requests.safely, { path: '/cron-groups', member: 'groups' }, options);
-  }
-
+  list(options?: ListOptions): AsyncGenerator<CronGroupSummary>;
   /** Deletes a group with all its entries. The jobs they have enqueued stay. @throws {NotFoundError} */
-  async delete(name: string): Promise<void> {
-    await this.requests.remove(pathTo`/cron-groups/${name}`);
-  }
+  delete(name: string): Promise<void>;
+}
+
+export function createCronGroups<Job extends CronJob>(requests: Requests, defaultsOf?: DefaultsOf): CronGroups<Job> {
+  return {
+    ...collection<CronGroup, CronGroupSummary>(requests, '/cron-groups', 'groups', groupOf),
+    put: async (name, entries, options = {}) => {
+      const declared = entries.map((entry) => wireCron(entry, defaultsOf));
+      const body = jsonOf({ timezone: options.timezone, entries: declared }, 'The group');
+      const answer = await requests.safely('PUT', pathTo`/cron-groups/${name}`, body);
+      const names = (change: string) => listOf<string>(answer, change, 'the group');
+      const [created, updated] = [names('created'), names('updated')];
+      return { ...groupOf(answer), created, updated, unchanged: names('unchanged'), deleted: names('deleted') };
+    },
+  };
 }
 
 function groupOf(answer: unknown): CronGroup {

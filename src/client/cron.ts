@@ -2,6 +2,7 @@ import type { DefaultsOf } from '../producer/defaults';
 import type { JobEnvelope } from '../producer/envelope';
 import { jsonOf } from '../producer/job';
 import { enqueuedJobOf, listOf } from './answers';
+import { collection } from './collection';
 import { checked } from './conditions';
 import { type CronEntry, type CronJob, type CronPatch, wireCron, wireCronPatch } from './cron-entry';
 import { type CronExecution, type CronHistory, type CronSkipped, type CronStatus, cronOf } from './cron-status';
@@ -16,12 +17,7 @@ export interface CronQuery {
 }
 
 /** Cron entries, as `tocsin.cron`. */
-export class Crons<Job extends CronJob = CronJob> {
-  constructor(
-    private readonly requests: Requests,
-    private readonly defaultsOf?: DefaultsOf,
-  ) {}
-
+export interface Crons<Job extends CronJob = CronJob> {
   /**
    * Declares an entry: creates it, or replaces the one of that name. Declaring the same again changes nothing, so an
    * application may do it at every start.
@@ -34,59 +30,51 @@ export class Crons<Job extends CronJob = CronJob> {
    *   job: { type: 'report.build', args: [{ of: 'sales' }], options: { queue: 'reports' } },
    * });
    */
-  async put(entry: CronEntry<Job>): Promise<CronStatus> {
-    return cronOf(await this.requests.safely('POST', '/cron', jsonOf(wireCron(entry, this.defaultsOf), 'The entry')));
-  }
-
+  put(entry: CronEntry<Job>): Promise<CronStatus>;
   /** Reads an entry, with its next fires. @throws {NotFoundError} */
-  async get(name: string): Promise<CronStatus> {
-    return cronOf(await this.requests.safely('GET', pathTo`/cron/${name}`));
-  }
-
+  get(name: string): Promise<CronStatus>;
   /** Every entry that matches, read page by page, each at most once. */
-  async *list(query: CronQuery = {}, options: ListOptions = {}): AsyncGenerator<CronStatus> {
-    const conditions = parametersFrom({ ...checked(query, { enabled: true, group: true }) });
-    yield* byCursor<CronStatus>(this.requests.safely, { path: '/cron', conditions, member: 'crons' }, options);
-  }
-
+  list(query?: CronQuery, options?: ListOptions): AsyncGenerator<CronStatus>;
   /** Changes an entry. @throws {NotFoundError} {@link InvalidJobError} */
-  async patch(name: string, change: CronPatch<Job>): Promise<CronStatus> {
-    const body = jsonOf(wireCronPatch(change), 'The change');
-    return cronOf(await this.requests.safely('PATCH', pathTo`/cron/${name}`, body));
-  }
-
+  patch(name: string, change: CronPatch<Job>): Promise<CronStatus>;
   /** Deletes an entry. The jobs it has enqueued stay. @throws {NotFoundError} */
-  async delete(name: string): Promise<void> {
-    await this.requests.remove(pathTo`/cron/${name}`);
-  }
-
+  delete(name: string): Promise<void>;
   /** Stops an entry from firing. Times during the pause are not caught up. @throws {NotFoundError} */
-  async pause(name: string): Promise<CronStatus> {
-    return cronOf(await this.requests.safely('POST', pathTo`/cron/${name}/pause`));
-  }
-
+  pause(name: string): Promise<CronStatus>;
   /** Lets a paused entry fire again. @throws {NotFoundError} */
-  async resume(name: string): Promise<CronStatus> {
-    return cronOf(await this.requests.safely('POST', pathTo`/cron/${name}/resume`));
-  }
-
+  resume(name: string): Promise<CronStatus>;
   /**
    * Enqueues the job of an entry now, whatever its schedule, limit and pause. Not repeated after a lost answer.
    * @returns the job; `deduplicated: true` when its unique policy has found another @throws {NotFoundError}
    */
-  async trigger(name: string): Promise<JobEnvelope> {
-    return enqueuedJobOf(await this.requests.once('POST', pathTo`/cron/${name}/trigger`));
-  }
-
+  trigger(name: string): Promise<JobEnvelope>;
   /**
    * The jobs that an entry enqueued recently, and its skipped fires. @param options.limit 1 … 50 @throws
    * {NotFoundError}
    */
-  async history(name: string, options: { limit?: number } = {}): Promise<CronHistory> {
-    const answer = await this.requests.safely('GET', `${pathTo`/cron/${name}/history`}?${parametersFrom(options)}`);
-    return {
-      executions: listOf<CronExecution>(answer, 'executions', 'the history'),
-      skipped: listOf<CronSkipped>(answer, 'skipped', 'the history'),
-    };
-  }
+  history(name: string, options?: { limit?: number }): Promise<CronHistory>;
+}
+
+export function createCrons<Job extends CronJob>(requests: Requests, defaultsOf?: DefaultsOf): Crons<Job> {
+  const { once, safely } = requests;
+  return {
+    ...collection(requests, '/cron', 'crons', cronOf),
+    put: async (entry) => cronOf(await safely('POST', '/cron', jsonOf(wireCron(entry, defaultsOf), 'The entry'))),
+    async *list(query = {}, options = {}) {
+      const conditions = parametersFrom({ ...checked(query, { enabled: true, group: true }) });
+      yield* byCursor<CronStatus>(safely, { path: '/cron', conditions, member: 'crons' }, options);
+    },
+    patch: async (name, change) =>
+      cronOf(await safely('PATCH', pathTo`/cron/${name}`, jsonOf(wireCronPatch(change), 'The change'))),
+    pause: async (name) => cronOf(await safely('POST', pathTo`/cron/${name}/pause`)),
+    resume: async (name) => cronOf(await safely('POST', pathTo`/cron/${name}/resume`)),
+    trigger: async (name) => enqueuedJobOf(await once('POST', pathTo`/cron/${name}/trigger`)),
+    history: async (name, options = {}) => {
+      const answer = await safely('GET', `${pathTo`/cron/${name}/history`}?${parametersFrom(options)}`);
+      return {
+        executions: listOf<CronExecution>(answer, 'executions', 'the history'),
+        skipped: listOf<CronSkipped>(answer, 'skipped', 'the history'),
+      };
+    },
+  };
 }

@@ -1,11 +1,11 @@
 import type * as contract from '../contract/dead-letters';
 import type { JobEnvelope } from '../producer/envelope';
-import { jsonOf, type Moment, momentText } from '../producer/job';
+import { jsonOf, type Moment } from '../producer/job';
 import type { Named } from '../producer/names';
 import { jobOf } from './answers';
 import { type BulkOptions, type BulkResult, summaryOf, waitParameter } from './bulk';
+import { collection } from './collection';
 import { checked } from './conditions';
-import { keyHeader } from './enqueue';
 import { byCursor, type ListOptions, parametersFrom } from './pages';
 import { type BulkQuery, filterOf } from './queries';
 import { type Age, ageText, type Purged, purgedOf } from './queue-config';
@@ -30,9 +30,7 @@ export type DeadLetterSelection = BulkQuery | 'all';
 const DEAD_LETTERS = { queue: true, type: true, errorType: true, group: true, since: true, until: true };
 
 /** Dead letters, as `tocsin.deadLetters`. */
-export class DeadLetters {
-  constructor(private readonly requests: Requests) {}
-
+export interface DeadLetters {
   /**
    * Every dead letter that matches, the one discarded last first, read page by page.
    * @example
@@ -40,24 +38,11 @@ export class DeadLetters {
    *   console.log(job.id, job.error?.message);
    * }
    */
-  async *list(query: DeadLetterQuery = {}, options: ListOptions = {}): AsyncGenerator<JobEnvelope> {
-    const { since, until, ...others } = checked(query, DEAD_LETTERS);
-    const times = { since: momentText(since, 'since'), until: momentText(until, 'until') };
-    const conditions = parametersFrom({ ...others, ...times });
-    const list = { path: '/dead-letter', conditions, member: 'jobs' };
-    yield* byCursor<JobEnvelope>(this.requests.safely, list, options);
-  }
-
+  list(query?: DeadLetterQuery, options?: ListOptions): AsyncGenerator<JobEnvelope>;
   /** Counts them all, in all queues. It reads every one. */
-  async stats(): Promise<DeadLetterStats> {
-    return await this.requests.read<DeadLetterStats>('/dead-letter/stats', 'total', 'the counts');
-  }
-
+  stats(): Promise<DeadLetterStats>;
   /** Reads a dead letter. @throws {NotFoundError} when there is no such job, or it is not a dead letter */
-  async get(id: string): Promise<JobEnvelope> {
-    return jobOf(await this.requests.safely('GET', pathTo`/dead-letter/${id}`));
-  }
-
+  get(id: string): Promise<JobEnvelope>;
   /**
    * Redrives a dead letter. Not repeated after a lost answer: the job may have failed again by then, and would be
    * redriven twice. A move to another queue happens once, so it is repeated.
@@ -65,17 +50,9 @@ export class DeadLetters {
    * @example
    * await tocsin.deadLetters.retry(id, { retry: { maxAttempts: 3 } });
    */
-  async retry(id: string, override?: RetryOverride): Promise<JobEnvelope> {
-    const body = override && jsonOf({ override }, 'The override');
-    const send = override?.queue === undefined ? this.requests.once : this.requests.safely;
-    return jobOf(await send('POST', pathTo`/dead-letter/${id}/retry`, body));
-  }
-
+  retry(id: string, override?: RetryOverride): Promise<JobEnvelope>;
   /** Removes a dead letter permanently. @throws {NotFoundError} when there is none */
-  async delete(id: string): Promise<void> {
-    await this.requests.remove(pathTo`/dead-letter/${id}`);
-  }
-
+  delete(id: string): Promise<void>;
   /**
    * Redrives many; long operations continue in the background: {@link Bulk.wait}. Without an idempotency key not
    * repeated after a lost answer.
@@ -84,36 +61,45 @@ export class DeadLetters {
    * const begun = await tocsin.deadLetters.retryMany({ queue: 'mail', errorType: 'smtp.timeout' });
    * const { succeeded } = await tocsin.bulk.wait(begun);
    */
-  async retryMany(which: DeadLetterSelection, options: BulkOptions = {}): Promise<BulkResult> {
-    return await this.#many('POST', '/dead-letter/retry', which, options);
-  }
-
+  retryMany(which: DeadLetterSelection, options?: BulkOptions): Promise<BulkResult>;
   /** Removes many permanently. Needs `admin:purge`. Otherwise as {@link DeadLetters.retryMany}. */
-  async deleteMany(which: DeadLetterSelection, options: BulkOptions = {}): Promise<BulkResult> {
-    return await this.#many('DELETE', '/dead-letter', which, options);
-  }
-
+  deleteMany(which: DeadLetterSelection, options?: BulkOptions): Promise<BulkResult>;
   /**
    * Removes dead letters above an age. Needs `admin:purge`. Repeated like {@link DeadLetters.retryMany}.
    * @param olderThan an age, or a moment
    * @example
    * const { deleted } = await tocsin.deadLetters.purge('P30D', { queue: 'mail' });
    */
-  async purge(olderThan: Age, options: BulkOptions & { queue?: string } = {}): Promise<Purged> {
-    const body = jsonOf({ olderThan: ageText(olderThan) });
-    const { idempotencyKey: _, ...conditions } = options;
-    const parameters = parametersFrom({ ...checked(conditions, { queue: true }) });
-    const path = `/dead-letter/purge?${waitParameter(this.requests)}&${parameters}`;
-    return purgedOf(await this.#send('POST', path, body, options));
-  }
+  purge(olderThan: Age, options?: BulkOptions & { queue?: string }): Promise<Purged>;
+}
 
-  async #many(method: string, path: string, which: DeadLetterSelection, options: BulkOptions): Promise<BulkResult> {
-    const body = jsonOf({ confirm: true, ...(which !== 'all' && { filter: filterOf(which) }) });
-    return summaryOf(await this.#send(method, `${path}?${waitParameter(this.requests)}`, body, options));
-  }
-
-  async #send(method: string, path: string, body: string, { idempotencyKey }: BulkOptions): Promise<unknown> {
-    const send = idempotencyKey === undefined ? this.requests.once : this.requests.safely;
-    return await send(method, path, body, { headers: keyHeader(idempotencyKey) });
-  }
+export function createDeadLetters(requests: Requests): DeadLetters {
+  const { once, safely, underKey } = requests;
+  const many =
+    (method: string, path: string): DeadLetters['retryMany'] =>
+    async (which, { idempotencyKey } = {}) => {
+      const body = jsonOf({ confirm: true, ...(which !== 'all' && { filter: filterOf(which) }) });
+      return summaryOf(await underKey(idempotencyKey)(method, `${path}?${waitParameter(requests)}`, body));
+    };
+  return {
+    ...collection(requests, '/dead-letter', 'jobs', jobOf),
+    async *list(query = {}, options = {}) {
+      const conditions = parametersFrom({ ...checked(query, DEAD_LETTERS) });
+      yield* byCursor<JobEnvelope>(safely, { path: '/dead-letter', conditions, member: 'jobs' }, options);
+    },
+    stats: () => requests.read('/dead-letter/stats', 'total', 'the counts'),
+    retry: async (id, override) => {
+      const send = override?.queue === undefined ? once : safely;
+      const body = override && jsonOf({ override }, 'The override');
+      return jobOf(await send('POST', pathTo`/dead-letter/${id}/retry`, body));
+    },
+    retryMany: many('POST', '/dead-letter/retry'),
+    deleteMany: many('DELETE', '/dead-letter'),
+    purge: async (olderThan, { idempotencyKey, ...conditions } = {}) => {
+      const parameters = parametersFrom({ ...checked(conditions, { queue: true }) });
+      const path = `/dead-letter/purge?${waitParameter(requests)}&${parameters}`;
+      const body = jsonOf({ olderThan: ageText(olderThan) });
+      return purgedOf(await underKey(idempotencyKey)('POST', path, body));
+    },
+  };
 }

@@ -17,7 +17,7 @@ import { named } from '../producer/names';
 import { batchOf, jobOf, jobSent, listOf, shaped } from './answers';
 import { asIfAlone, Batcher } from './batch';
 import type { ProducerSockets } from './producer-sockets';
-import type { Requests } from './requests';
+import { keyHeader, type Requests } from './requests';
 import { metaWithTrace, type TraceHeaders, Tracing } from './tracing';
 import { pathTo, type Send } from './transport';
 
@@ -130,9 +130,8 @@ export class Enqueuer {
     const { prepared, refused } = this.#prepareEach(jobs, idempotencyKey, atomicity);
     if (prepared.length === 0) return withRefused({ total: 0, succeeded: 0, failed: 0, items: [] }, refused);
     const body = `{"atomicity":${JSON.stringify(atomicity)},"jobs":[${prepared.map(({ json }) => json).join(',')}]}`;
-    const send = idempotencyKey === undefined ? this.requests.once : this.requests.safely;
-    const post = (trace: TraceHeaders) =>
-      send('POST', '/jobs/bulk', body, { headers: { ...keyHeader(idempotencyKey), ...trace }, answers: [422] });
+    const send = this.requests.underKey(idempotencyKey);
+    const post = (trace: TraceHeaders) => send('POST', '/jobs/bulk', body, { headers: trace, answers: [422] });
     const answer = await this.#tracing.enqueue(queuesOf(prepared), post, () => [], true);
     const items = listOf<EnqueueOutcome>(answer, 'items', 'the outcomes').map(withNamedDetails);
     return withRefused({ ...shaped<BulkEnqueued>(answer, 'total', 'the outcomes'), items }, refused);
@@ -229,10 +228,6 @@ function withRefused({ succeeded, items }: BulkEnqueued, refused: ReadonlyMap<nu
     return error ? { index, status: 'failed', error } : { ...(sent.shift() as EnqueueOutcome), index };
   });
   return { total, succeeded, failed: total - succeeded, items: all };
-}
-
-export function keyHeader(key: string | undefined): Record<string, string> {
-  return key === undefined ? {} : { 'Idempotency-Key': key };
 }
 
 /** The details of a refusal are the server's, unlike those of a job's error. */

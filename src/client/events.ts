@@ -1,4 +1,4 @@
-import { type Moment, momentText } from '../producer/job';
+import type { Moment } from '../producer/job';
 import { listOf, member } from './answers';
 import { checked } from './conditions';
 import type { QueueEvent } from './event';
@@ -16,12 +16,7 @@ export interface EventQuery {
 }
 
 /** Recent events, as `tocsin.events`. */
-export class Events {
-  constructor(
-    private readonly requests: Requests,
-    private readonly following: Following,
-  ) {}
-
+export interface Events {
   /**
    * Events as they happen, until the job that is followed ends, or forever; leave the loop to stop. Lost connections
    * are made again after the last event. `system.gap`: events may be missing; `system.events_dropped`: more than a
@@ -32,10 +27,7 @@ export class Events {
    *   console.log(event.data.job_id, event.data.error);
    * }
    */
-  follow(query: FollowQuery = {}, options: FollowOptions = {}): AsyncGenerator<QueueEvent> {
-    return follow(this.following, query, options);
-  }
-
+  follow(query?: FollowQuery, options?: FollowOptions): AsyncGenerator<QueueEvent>;
   /**
    * Every event in the feed that matches, the oldest first, up to now. To continue later, ask for those after the last.
    * @example
@@ -43,22 +35,24 @@ export class Events {
    *   last = event.id;
    * }
    */
-  async *list(query: EventQuery = {}, options: ListOptions = {}): AsyncGenerator<QueueEvent> {
-    const { after, ...chosen } = query;
-    const {
-      queue: queues,
-      types,
-      since,
-    } = checked<Omit<EventQuery, 'after'>>(chosen, { queue: 1, types: 1, since: 1 });
-    // Each page follows the last event of the page before.
-    const conditions = parametersFrom({ queues, types, since: momentText(since, 'since'), cursor: after });
-    yield* byCursor<QueueEvent>(this.requests.safely, { path: '/events', conditions, member: 'events' }, options);
-  }
-
+  list(query?: EventQuery, options?: ListOptions): AsyncGenerator<QueueEvent>;
   /** The id of the latest event, to follow only later ones from there; undefined when the feed is empty. */
-  async latest(): Promise<string | undefined> {
-    const answer = await this.requests.safely('GET', '/events?page=1&per_page=1');
-    const id = member(listOf<QueueEvent>(answer, 'events', 'the events')[0], 'id');
-    return typeof id === 'string' ? id : undefined;
-  }
+  latest(): Promise<string | undefined>;
+}
+
+export function createEvents({ safely }: Requests, following: Following): Events {
+  return {
+    follow: (query = {}, options = {}) => follow(following, query, options),
+    async *list({ after, ...chosen } = {}, options = {}) {
+      const { queue: queues, ...others } = checked(chosen, { queue: true, types: true, since: true });
+      // Each page follows the last event of the page before.
+      const conditions = parametersFrom({ queues, ...others, cursor: after });
+      yield* byCursor<QueueEvent>(safely, { path: '/events', conditions, member: 'events' }, options);
+    },
+    latest: async () => {
+      const answer = await safely('GET', '/events?page=1&per_page=1');
+      const id = member(listOf<QueueEvent>(answer, 'events', 'the events')[0], 'id');
+      return typeof id === 'string' ? id : undefined;
+    },
+  };
 }

@@ -58,25 +58,14 @@ export interface SummaryOrder {
 const LONGEST_WAIT_S = 60;
 
 /** Jobs that exist, as `tocsin.jobs`. */
-export class StoredJobs {
-  constructor(private readonly requests: Requests) {}
-
+export interface StoredJobs {
   /** Reads a job. @throws {NotFoundError} when there is none, or its retention has passed */
-  async get(id: string): Promise<JobEnvelope> {
-    return jobOf(await this.requests.safely('GET', pathTo`/jobs/${id}`));
-  }
-
+  get(id: string): Promise<JobEnvelope>;
   /**
    * Cancels a job that has not ended. A running handler is not stopped, but its report is refused.
    * @throws {NotFoundError} {@link ConflictError} when the job has ended
    */
-  async cancel(id: string): Promise<JobEnvelope> {
-    return await this.requests.settle(async (send) => jobOf(await send('DELETE', pathTo`/jobs/${id}`)), {
-      isDone: (error) => error instanceof ConflictError && error.details.currentState === 'cancelled',
-      read: () => this.get(id),
-    });
-  }
-
+  cancel(id: string): Promise<JobEnvelope>;
   /**
    * Makes a job available that was enqueued as `pending`.
    * @throws {NotFoundError} {@link ConflictError} when it is not pending
@@ -84,74 +73,29 @@ export class StoredJobs {
    * const { id } = await tocsin.enqueue('order.ship', [17], { pending: true });
    * await tocsin.jobs.activate(id);
    */
-  async activate(id: string): Promise<JobEnvelope> {
-    return await this.requests.settle(async (send) => jobOf(await send('POST', pathTo`/jobs/${id}/activate`)), {
-      isDone: (error) => error instanceof ConflictError,
-      read: async (refusal) => {
-        const job = await this.get(id);
-        // A cancel may have come first.
-        if (job.state === 'cancelled') throw refusal;
-        return job;
-      },
-    });
-  }
-
+  activate(id: string): Promise<JobEnvelope>;
   /**
    * Changes a waiting job: its time, its place, its policy. Sending the same change again has no further effect.
    * @throws {NotFoundError} {@link ConflictError} when it runs or has ended; {@link InvalidJobError}
    * @example
    * await tocsin.jobs.patch(job.id, { delay: '10m', priority: 5, retry: { maxAttempts: 8 } });
    */
-  async patch(id: string, change: JobPatch): Promise<JobEnvelope> {
-    return jobOf(await this.requests.safely('PATCH', pathTo`/jobs/${id}`, jsonOf(wirePatch(change), 'The change')));
-  }
-
+  patch(id: string, change: JobPatch): Promise<JobEnvelope>;
   /**
    * Makes a discarded, cancelled or retrying job available now, with attempts from 0. Not repeated after a lost answer.
    * @throws {NotFoundError} {@link ConflictError}
    */
-  async retry(id: string): Promise<JobEnvelope> {
-    return jobOf(await this.requests.once('POST', pathTo`/admin/jobs/${id}/retry`));
-  }
-
+  retry(id: string): Promise<JobEnvelope>;
   /** Every job that matches, newest first, read page by page, each at most once. Later jobs are not included. */
-  async *list(query: JobQuery = {}, options: ListOptions = {}): AsyncGenerator<JobEnvelope> {
-    const list = { path: '/jobs', conditions: parametersOf(query), member: 'jobs' };
-    yield* byCursor<JobEnvelope>(this.requests.safely, list, options);
-  }
-
+  list(query?: JobQuery, options?: ListOptions): AsyncGenerator<JobEnvelope>;
   /**
    * One page of {@link StoredJobs.list}. @param options.limit 1 … 200; default 100 @param options.cursor `nextCursor`
    */
-  async page(query: JobQuery = {}, options: { limit?: number; cursor?: string } = {}): Promise<JobPage> {
-    const parameters = parametersOf(query);
-    parameters.set('limit', String(options.limit ?? 100));
-    if (options.cursor !== undefined) parameters.set('cursor', options.cursor);
-    const answer = await this.requests.safely('GET', `/jobs?${parameters}`);
-    const cursor = member(member(answer, 'pagination'), 'nextCursor');
-    return {
-      jobs: listOf<JobEnvelope>(answer, 'jobs', 'the jobs'),
-      total: shaped<{ total: number }>(answer, 'total', 'the jobs').total,
-      totalIsExact: member(answer, 'totalIsExact') !== false,
-      ...(typeof cursor === 'string' && { nextCursor: cursor }),
-    };
-  }
-
+  page(query?: JobQuery, options?: { limit?: number; cursor?: string }): Promise<JobPage>;
   /** How many jobs match, without reading them. */
-  async count(query: JobQuery = {}): Promise<number> {
-    const answer = await this.requests.read<{ count: number }>(
-      `/jobs/count?${parametersOf(query)}`,
-      'count',
-      'the count',
-    );
-    return answer.count;
-  }
-
+  count(query?: JobQuery): Promise<number>;
   /** The outcome of a job so far: `result` and `error` are there once it has ended. @throws {NotFoundError} */
-  async result<Result = unknown>(id: string): Promise<JobResult<Result>> {
-    return await this.requests.read<JobResult<Result>>(pathTo`/jobs/${id}/result`, 'state', 'the result');
-  }
-
+  result<Result = unknown>(id: string): Promise<JobResult<Result>>;
   /**
    * Waits for the end of a job, whichever it is.
    * @throws {WaitTimeoutError} when it has not ended in time (it continues); {@link NotFoundError}
@@ -160,33 +104,15 @@ export class StoredJobs {
    * if (outcome.state === 'completed') console.log(outcome.result.url);
    * else console.error(outcome.state, outcome.error?.message);
    */
-  async wait<Result = unknown>(id: string, options: WaitOptions = {}): Promise<JobOutcome<Result>> {
-    return await this.requests.waitFor(`Job ${id}`, options, async (seconds) => {
-      const path = `${pathTo`/jobs/${id}/result`}?wait=true&timeout=${Math.min(LONGEST_WAIT_S, seconds).toFixed(3)}`;
-      try {
-        const answer = await this.requests.read<JobResult<Result>>(path, 'state', 'the result');
-        return isEnd(answer) ? answer : undefined;
-      } catch (error) {
-        if (error instanceof WaitTimeoutError) return undefined;
-        throw error;
-      }
-    });
-  }
-
+  wait<Result = unknown>(id: string, options?: WaitOptions): Promise<JobOutcome<Result>>;
   /**
    * The outcomes of many jobs, by id.
    * @example
    * const { results, missing } = await tocsin.jobs.results(jobs.map((job) => job.id));
    */
-  async results<Result = unknown>(ids: readonly string[]): Promise<JobOutcomes<Result>> {
-    return await outcomesOf<Result>(this.requests.safely, ids);
-  }
-
+  results<Result = unknown>(ids: readonly string[]): Promise<JobOutcomes<Result>>;
   /** The progress of a job, by its own reports. @throws {NotFoundError} */
-  async progress(id: string): Promise<JobProgress> {
-    return await this.requests.read<JobProgress>(pathTo`/jobs/${id}/progress`, 'jobId', 'the progress');
-  }
-
+  progress(id: string): Promise<JobProgress>;
   /**
    * Sends a signal to a job: one that waits for it continues at once, one that does not yet finds it later. The first
    * one wins.
@@ -195,63 +121,107 @@ export class StoredJobs {
    * @example
    * await tocsin.jobs.signal(job.id, 'approved', { by: 'ann' });
    */
-  async signal(id: string, name: string, payload: unknown = null): Promise<JobEnvelope> {
-    const body = jsonOf({ payload }, 'The payload');
-    return jobOf(await this.requests.safely('POST', pathTo`/jobs/${id}/signals/${name}`, body));
-  }
-
+  signal(id: string, name: string, payload?: unknown): Promise<JobEnvelope>;
   /** What the handler of a job has logged in all its attempts, the newest 100 lines. @throws {NotFoundError} */
-  async log(id: string): Promise<JobLogLine[]> {
-    return listOf<JobLogLine>(await this.requests.safely('GET', pathTo`/jobs/${id}/log`), 'lines', 'the log');
-  }
-
+  log(id: string): Promise<JobLogLine[]>;
   /** What is on record of a job's durable steps, sleeps and signals, by name. @throws {NotFoundError} */
-  async steps(id: string): Promise<Record<string, JobStep>> {
-    type Answer = { steps: Parameters<typeof stepsIn>[0] };
-    return stepsIn((await this.requests.read<Answer>(pathTo`/jobs/${id}/steps`, 'steps', 'the steps')).steps);
-  }
-
+  steps(id: string): Promise<Record<string, JobStep>>;
   /** The checkpoint that a job has saved for its next attempt; undefined when there is none. @throws {NotFoundError} */
-  async checkpoint<State = unknown>(id: string): Promise<Checkpoint<State> | undefined> {
-    type Answer = { hasCheckpoint: boolean; checkpoint?: Checkpoint<State> };
-    const answer = await this.requests.read<Answer>(
-      pathTo`/checkpoints/${id}/resume`,
-      'hasCheckpoint',
-      'the checkpoint',
-    );
-    return answer.checkpoint;
-  }
-
+  checkpoint<State = unknown>(id: string): Promise<Checkpoint<State> | undefined>;
   /** The history of a job, oldest first, from its own record. @throws {NotFoundError} */
-  async *history(id: string, options: ListOptions = {}): AsyncGenerator<JobHistoryEvent> {
-    const list = { path: pathTo`/jobs/${id}/history`, member: 'events' };
-    yield* byCursor<JobHistoryEvent>(this.requests.safely, list, options);
-  }
-
+  history(id: string, options?: ListOptions): AsyncGenerator<JobHistoryEvent>;
   /** The attempts of a job that failed, and the policy by which it is retried. @throws {NotFoundError} */
-  async retries(id: string): Promise<JobRetries> {
-    return await this.requests.read<JobRetries>(pathTo`/jobs/${id}/retries`, 'retries', 'the retries');
-  }
-
+  retries(id: string): Promise<JobRetries>;
   /**
    * Reads a job with its policy, all its errors, and why it was discarded. Needs `admin:read`. @throws {NotFoundError}
    */
-  async inspect(id: string): Promise<InspectedJob> {
-    return await this.requests.read<InspectedJob>(pathTo`/admin/jobs/${id}`, 'id', 'the job');
-  }
-
+  inspect(id: string): Promise<InspectedJob>;
   /**
    * Every job that matches, without its payload. Needs `admin:read`. Orders other than creation read every match and
    * refuse too many. @throws {InvalidJobError}
    */
-  async *summaries(query: JobQuery = {}, options: ListOptions & SummaryOrder = {}): AsyncGenerator<JobSummary> {
-    const { sort, order, ...paging } = options;
-    const conditions = new URLSearchParams([
-      ...parametersOf(query),
-      ...parametersFrom({ sort: sort && wireName(sort), order }),
-    ]);
-    const list = { path: '/admin/jobs', conditions, member: 'items' };
-    const asMade = (sort ?? 'createdAt') === 'createdAt' && order !== 'asc';
-    yield* (asMade ? byCursor : byOffset)<JobSummary>(this.requests.safely, list, paging);
-  }
+  summaries(query?: JobQuery, options?: ListOptions & SummaryOrder): AsyncGenerator<JobSummary>;
+}
+
+export function createStoredJobs({ once, safely, read, settle, waitFor }: Requests): StoredJobs {
+  const get = async (id: string) => jobOf(await safely('GET', pathTo`/jobs/${id}`));
+  return {
+    get,
+    cancel: (id) =>
+      settle(async (send) => jobOf(await send('DELETE', pathTo`/jobs/${id}`)), {
+        isDone: (error) => error instanceof ConflictError && error.details.currentState === 'cancelled',
+        read: () => get(id),
+      }),
+    activate: (id) =>
+      settle(async (send) => jobOf(await send('POST', pathTo`/jobs/${id}/activate`)), {
+        isDone: (error) => error instanceof ConflictError,
+        read: async (refusal) => {
+          const job = await get(id);
+          // A cancel may have come first.
+          if (job.state === 'cancelled') throw refusal;
+          return job;
+        },
+      }),
+    patch: async (id, change) =>
+      jobOf(await safely('PATCH', pathTo`/jobs/${id}`, jsonOf(wirePatch(change), 'The change'))),
+    retry: async (id) => jobOf(await once('POST', pathTo`/admin/jobs/${id}/retry`)),
+    async *list(query = {}, options = {}) {
+      yield* byCursor<JobEnvelope>(safely, { path: '/jobs', conditions: parametersOf(query), member: 'jobs' }, options);
+    },
+    page: async (query = {}, options = {}) => {
+      const parameters = parametersOf(query);
+      parameters.set('limit', String(options.limit ?? 100));
+      if (options.cursor !== undefined) parameters.set('cursor', options.cursor);
+      const answer = await safely('GET', `/jobs?${parameters}`);
+      const cursor = member(member(answer, 'pagination'), 'nextCursor');
+      return {
+        jobs: listOf<JobEnvelope>(answer, 'jobs', 'the jobs'),
+        total: shaped<{ total: number }>(answer, 'total', 'the jobs').total,
+        totalIsExact: member(answer, 'totalIsExact') !== false,
+        ...(typeof cursor === 'string' && { nextCursor: cursor }),
+      };
+    },
+    count: async (query = {}) =>
+      (await read<{ count: number }>(`/jobs/count?${parametersOf(query)}`, 'count', 'the count')).count,
+    result: async (id) => read(pathTo`/jobs/${id}/result`, 'state', 'the result'),
+    wait: <Result>(id: string, options: WaitOptions = {}) =>
+      waitFor(`Job ${id}`, options, async (seconds) => {
+        const query = `wait=true&timeout=${Math.min(LONGEST_WAIT_S, seconds).toFixed(3)}`;
+        try {
+          const answer = await read<JobResult<Result>>(pathTo`/jobs/${id}/result?` + query, 'state', 'the result');
+          return isEnd(answer) ? answer : undefined;
+        } catch (error) {
+          if (error instanceof WaitTimeoutError) return undefined;
+          throw error;
+        }
+      }),
+    results: (ids) => outcomesOf(safely, ids),
+    progress: async (id) => read(pathTo`/jobs/${id}/progress`, 'jobId', 'the progress'),
+    signal: async (id, name, payload = null) =>
+      jobOf(await safely('POST', pathTo`/jobs/${id}/signals/${name}`, jsonOf({ payload }, 'The payload'))),
+    log: async (id) => listOf(await safely('GET', pathTo`/jobs/${id}/log`), 'lines', 'the log'),
+    steps: async (id) => {
+      type Answer = { steps: Parameters<typeof stepsIn>[0] };
+      return stepsIn((await read<Answer>(pathTo`/jobs/${id}/steps`, 'steps', 'the steps')).steps);
+    },
+    checkpoint: async <State>(id: string) => {
+      type Answer = { hasCheckpoint: boolean; checkpoint?: Checkpoint<State> };
+      const path = pathTo`/checkpoints/${id}/resume`;
+      return (await read<Answer>(path, 'hasCheckpoint', 'the checkpoint')).checkpoint;
+    },
+    async *history(id, options = {}) {
+      yield* byCursor<JobHistoryEvent>(safely, { path: pathTo`/jobs/${id}/history`, member: 'events' }, options);
+    },
+    retries: async (id) => read(pathTo`/jobs/${id}/retries`, 'retries', 'the retries'),
+    inspect: async (id) => read(pathTo`/admin/jobs/${id}`, 'id', 'the job'),
+    async *summaries(query = {}, { sort, order, ...paging } = {}) {
+      const conditions = new URLSearchParams([
+        ...parametersOf(query),
+        ...parametersFrom({ sort: sort && wireName(sort), order }),
+      ]);
+      const asMade = (sort ?? 'createdAt') === 'createdAt' && order !== 'asc';
+      const list = { path: '/admin/jobs', conditions, member: 'items' };
+      yield* (asMade ? byCursor : byOffset)<JobSummary>(safely, list, paging);
+    },
+  };
 }

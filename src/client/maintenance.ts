@@ -9,30 +9,29 @@ import type { Requests } from './requests';
 export type MaintenanceState = Named<contract.MaintenanceChanged>;
 
 /** Maintenance, as `tocsin.maintenance`. Needs `admin:read`, and `admin:write` to change it. */
-export class Maintenance {
-  constructor(private readonly requests: Requests) {}
-
-  async get(): Promise<MaintenanceState> {
-    return await this.requests.read<MaintenanceState>('/admin/maintenance', 'enabled', 'the maintenance');
-  }
-
+export interface Maintenance {
+  get(): Promise<MaintenanceState>;
   /**
    * Begins it, or changes its reason and end.
    * @param notice `duration`: after which it ends by itself
    * @example
    * await tocsin.maintenance.begin({ reason: 'The database moves.', duration: '20m' });
    */
-  async begin({ reason, duration }: { reason?: string; duration?: Duration } = {}): Promise<MaintenanceState> {
-    return await this.#set({ enabled: true, reason, duration });
-  }
-
+  begin(notice?: { reason?: string; duration?: Duration }): Promise<MaintenanceState>;
   /** Ends it. Without any it changes nothing. */
-  async end(): Promise<MaintenanceState> {
-    return await this.#set({ enabled: false });
-  }
+  end(): Promise<MaintenanceState>;
+}
 
-  async #set(body: Record<string, unknown>): Promise<MaintenanceState> {
-    const answer = await this.requests.safely('POST', '/admin/maintenance', jsonOf(body, 'The notice'));
-    return shaped<MaintenanceState>(answer, 'enabled', 'the maintenance');
-  }
+export function createMaintenance({ safely, read }: Requests): Maintenance {
+  const set = async (body: Record<string, unknown>): Promise<MaintenanceState> =>
+    shaped<MaintenanceState>(
+      await safely('POST', '/admin/maintenance', jsonOf(body, 'The notice')),
+      'enabled',
+      'the maintenance',
+    );
+  return {
+    get: () => read('/admin/maintenance', 'enabled', 'the maintenance'),
+    begin: async ({ reason, duration } = {}) => set({ enabled: true, reason, duration }),
+    end: () => set({ enabled: false }),
+  };
 }

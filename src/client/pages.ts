@@ -1,4 +1,5 @@
 /** Paged lists as one sequence: the next page is requested when the caller has consumed the last one. */
+import { type Moment, momentText } from '../producer/job';
 import { wireName } from '../producer/names';
 import { listOf, member } from './answers';
 import type { Send } from './transport';
@@ -62,13 +63,15 @@ async function* pages<T>(
   }
 }
 
-/** Query parameters of those conditions that have a value. */
+/** Query parameters of those conditions that have a value; `since` and `until` are moments. */
 export function parametersFrom(
-  conditions: Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>,
+  conditions: Readonly<Record<string, string | number | boolean | Date | readonly string[] | undefined>>,
 ): URLSearchParams {
   const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries(conditions)) {
-    if (value !== undefined) parameters.set(wireName(name), Array.isArray(value) ? value.join(',') : String(value));
+    const isMoment = name === 'since' || name === 'until';
+    const text = isMoment ? momentText(value as Moment | undefined, name) : value;
+    if (text !== undefined) parameters.set(wireName(name), Array.isArray(text) ? text.join(',') : String(text));
   }
   return parameters;
 }

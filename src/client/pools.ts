@@ -2,7 +2,8 @@ import type * as contract from '../contract/pools';
 import { jsonOf } from '../producer/job';
 import type { Named } from '../producer/names';
 import { shaped } from './answers';
-import { byCursor, type ListOptions, parametersFrom } from './pages';
+import { collection } from './collection';
+import { type ListOptions, parametersFrom } from './pages';
 import type { Requests } from './requests';
 import { pathTo } from './transport';
 
@@ -18,38 +19,29 @@ export type PoolOptions = Readonly<Omit<Named<contract.PoolRequest>, 'queues'>> 
 export type SchedulingStats = Named<contract.SchedulingStats>;
 
 /** Pools, as `tocsin.pools`. Needs `admin:read`, and `admin:write` to change them. */
-export class Pools {
-  constructor(private readonly requests: Requests) {}
-
-  async *list(options: ListOptions = {}): AsyncGenerator<QueuePool> {
-    yield* byCursor<QueuePool>(this.requests.safely, { path: '/admin/pools', member: 'pools' }, options);
-  }
-
+export interface Pools {
+  list(options?: ListOptions): AsyncGenerator<QueuePool>;
   /** @throws {NotFoundError} */
-  async get(name: string): Promise<QueuePool> {
-    return poolIn(await this.requests.safely('GET', pathTo`/admin/pools/${name}`));
-  }
-
+  get(name: string): Promise<QueuePool>;
   /**
    * Defines a pool, or defines it again.
    * @throws {InvalidJobError} {@link ConflictError} a queue is in another pool
    * @example
    * await tocsin.pools.put('mail', { strategy: 'weighted', queues: ['urgent', 'bulk'], weights: { urgent: 3 } });
    */
-  async put(name: string, pool: PoolOptions): Promise<QueuePool> {
-    return poolIn(await this.requests.safely('PUT', pathTo`/admin/pools/${name}`, jsonOf(pool, 'The pool')));
-  }
-
+  put(name: string, pool: PoolOptions): Promise<QueuePool>;
   /** Its queues are on their own again. @throws {NotFoundError} */
-  async delete(name: string): Promise<void> {
-    await this.requests.remove(pathTo`/admin/pools/${name}`);
-  }
-
+  delete(name: string): Promise<void>;
   /** What the pools have given, or one of them. */
-  async stats(pool?: string): Promise<SchedulingStats> {
-    const path = `/admin/scheduling/stats?${parametersFrom({ pool })}`;
-    return await this.requests.read<SchedulingStats>(path, 'stats', 'the statistics');
-  }
+  stats(pool?: string): Promise<SchedulingStats>;
 }
 
-const poolIn = (answer: unknown): QueuePool => shaped<{ pool: QueuePool }>(answer, 'pool', 'the pool').pool;
+export function createPools(requests: Requests): Pools {
+  const poolIn = (answer: unknown) => shaped<{ pool: QueuePool }>(answer, 'pool', 'the pool').pool;
+  return {
+    ...collection(requests, '/admin/pools', 'pools', poolIn),
+    put: async (name, pool) =>
+      poolIn(await requests.safely('PUT', pathTo`/admin/pools/${name}`, jsonOf(pool, 'The pool'))),
+    stats: (pool) => requests.read(`/admin/scheduling/stats?${parametersFrom({ pool })}`, 'stats', 'the statistics'),
+  };
+}

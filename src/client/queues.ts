@@ -41,99 +41,40 @@ import { type Open, pathTo } from './transport';
 /** The path of the settings that hold for queues without their own. */
 const DEFAULTS = '_default';
 
-interface Paged {
-  items: unknown;
-  pagination: unknown;
-}
-
-export class Queues {
-  constructor(
-    private readonly requests: Requests,
-    private readonly open: Open,
-  ) {}
-
-  async *list(options: ListOptions = {}): AsyncGenerator<QueueSummary> {
-    yield* byCursor<QueueSummary>(this.requests.safely, { path: '/queues', member: 'queues' }, options);
-  }
-
+export interface Queues {
+  list(options?: ListOptions): AsyncGenerator<QueueSummary>;
   /** A queue with its settings and counts. @throws {NotFoundError} */
-  async get(name: string): Promise<QueueDetail> {
-    return await this.requests.read<QueueDetail>(pathTo`/queues/${name}`, 'config', 'the queue');
-  }
-
+  get(name: string): Promise<QueueDetail>;
   /**
    * Creates a queue with settings. A queue exists from its first job on; use this to set it up before.
    * @throws {ConflictError} when it exists; {@link InvalidJobError}
    * @example
    * await tocsin.queues.create('mail', { concurrency: 20, allowedJobTypes: ['email.*'] });
    */
-  async create(name: string, config: QueueConfig = {}): Promise<QueueConfig> {
-    const body = jsonOf({ name, config }, 'The settings');
-    return configOf(await this.requests.once('POST', '/queues', body));
-  }
-
+  create(name: string, config?: QueueConfig): Promise<QueueConfig>;
   /** The settings of a queue: its own, and what holds. */
-  async config(name: string): Promise<QueueSettings> {
-    return settingsOf(await this.requests.safely('GET', pathTo`/queues/${name}/config`));
-  }
-
+  config(name: string): Promise<QueueSettings>;
   /**
    * Changes the named settings; `null` returns one to its default. Creates the queue if it does not exist.
    * @throws {InvalidJobError}
    * @example
    * await tocsin.queues.configure('mail', { rateLimit: { limit: 1000, period: 'minute' }, maxSize: null });
    */
-  async configure(name: string, change: QueueConfigChange): Promise<QueueConfig> {
-    return configOf(await this.requests.safely('PUT', pathTo`/queues/${name}/config`, jsonOf(change, 'The settings')));
-  }
-
+  configure(name: string, change: QueueConfigChange): Promise<QueueConfig>;
   /** The settings that hold in every queue without its own. */
-  async defaults(): Promise<QueueSettings> {
-    return settingsOf(await this.requests.safely('GET', pathTo`/queues/${DEFAULTS}/config`));
-  }
-
+  defaults(): Promise<QueueSettings>;
   /** Changes the settings that hold in every queue without its own, like {@link Queues.configure}. */
-  async setDefaults(change: QueueConfigChange): Promise<QueueDefaults> {
-    const answer = await this.requests.safely(
-      'PUT',
-      pathTo`/queues/${DEFAULTS}/config`,
-      jsonOf(change, 'The settings'),
-    );
-    const pending = member(answer, 'pendingQueues');
-    return { ...settingsOf(answer), pendingQueues: typeof pending === 'number' ? pending : 0 };
-  }
-
+  setDefaults(change: QueueConfigChange): Promise<QueueDefaults>;
   /** Pauses a queue: it accepts jobs and hands none out, until it is resumed. */
-  async pause(name: string): Promise<QueueState> {
-    return await this.#set(name, 'pause');
-  }
-
+  pause(name: string): Promise<QueueState>;
   /** Drains a queue: it hands out its jobs and accepts none, until it is resumed. */
-  async drain(name: string): Promise<QueueState> {
-    return await this.#set(name, 'drain');
-  }
-
+  drain(name: string): Promise<QueueState>;
   /** Ends a pause or a drain. */
-  async resume(name: string): Promise<QueueState> {
-    return await this.#set(name, 'resume');
-  }
-
+  resume(name: string): Promise<QueueState>;
   /** How many jobs a queue has in each state; zeros for one that does not exist. */
-  async stats(name: string): Promise<QueueCounts> {
-    const answer = await this.requests.read<{ stats: QueueCounts }>(
-      pathTo`/queues/${name}/stats`,
-      'stats',
-      'the counts',
-    );
-    return answer.stats;
-  }
-
+  stats(name: string): Promise<QueueCounts>;
   /** How many jobs that have not ended there are of each priority. */
-  async priorities(name: string): Promise<PriorityCount[]> {
-    const answer = await this.requests.safely('GET', pathTo`/queues/${name}/priority-stats`);
-    return listOf<PriorityCount>(answer, 'distribution', 'the counts');
-  }
-
+  priorities(name: string): Promise<PriorityCount[]>;
   /**
    * The groups that have jobs which wait or run, those with most waiting jobs first.
    * @param options.limit at most 100, the default
@@ -142,45 +83,22 @@ export class Queues {
    * const { groups } = await tocsin.queues.groups('invoices');
    * console.log(groups.filter(({ noisy }) => noisy).map(({ group, waiting }) => `${group}: ${waiting}`));
    */
-  async groups(name: string, options: { limit?: number; offset?: number } = {}): Promise<QueueGroupsSeen> {
-    const { limit = 100, offset = 0 } = options;
-    const path = `${pathTo`/queues/${name}/groups`}?limit=${limit}&offset=${offset}`;
-    const answer = await this.requests.read<QueueGroupsSeen & Paged>(path, 'groups', 'the groups');
-    const { items: _, pagination: __, ...seen } = answer;
-    return seen;
-  }
-
+  groups(name: string, options?: { limit?: number; offset?: number }): Promise<QueueGroupsSeen>;
   /** One group of a queue: what waits and runs, what limits it, and why it starts no job. */
-  async group(name: string, group: string): Promise<QueueGroupDetail> {
-    return await this.requests.read<QueueGroupDetail>(pathTo`/queues/${name}/groups/${group}`, 'limits', 'the group');
-  }
-
+  group(name: string, group: string): Promise<QueueGroupDetail>;
   /**
    * Changes limits, the weight or the pause of one group; `null` returns one to what the queue says.
    * @throws {ConflictError} when the queue says nothing of its groups; {@link InvalidJobError}
    * @example
    * await tocsin.queues.changeGroup('invoices', 'acme', { concurrency: 2, rate: { limit: 100, period: 'hour' } });
    */
-  async changeGroup(name: string, group: string, change: GroupChange): Promise<QueueGroupDetail> {
-    const body = jsonOf(change, 'The change');
-    return groupOf(await this.requests.safely('PUT', pathTo`/queues/${name}/groups/${group}`, body));
-  }
-
+  changeGroup(name: string, group: string, change: GroupChange): Promise<QueueGroupDetail>;
   /** Returns a group to what its queue says: no limits of its own, no weight, no pause. */
-  async restoreGroup(name: string, group: string): Promise<QueueGroupDetail> {
-    return groupOf(await this.requests.safely('DELETE', pathTo`/queues/${name}/groups/${group}`));
-  }
-
+  restoreGroup(name: string, group: string): Promise<QueueGroupDetail>;
   /** Pauses a group: its jobs wait until it is resumed, those of others run. @throws {ConflictError} */
-  async pauseGroup(name: string, group: string): Promise<QueueGroupDetail> {
-    return groupOf(await this.requests.safely('POST', pathTo`/queues/${name}/groups/${group}/pause`));
-  }
-
+  pauseGroup(name: string, group: string): Promise<QueueGroupDetail>;
   /** Ends the pause of a group. @throws {ConflictError} */
-  async resumeGroup(name: string, group: string): Promise<QueueGroupDetail> {
-    return groupOf(await this.requests.safely('POST', pathTo`/queues/${name}/groups/${group}/resume`));
-  }
-
+  resumeGroup(name: string, group: string): Promise<QueueGroupDetail>;
   /**
    * Removes jobs permanently. Needs `admin:purge`. A purge that takes longer continues in the background:
    * {@link Bulk.wait}.
@@ -191,39 +109,18 @@ export class Queues {
    * @example
    * await tocsin.queues.purge('mail', ['completed'], { olderThan: 'P1D' });
    */
-  async purge(
+  purge(
     name: string,
     states: readonly Exclude<JobState, 'active'>[],
-    options: { olderThan?: Age; group?: string } = {},
-  ): Promise<Purged> {
-    const { olderThan, group } = checked(options, { olderThan: true, group: true });
-    const older = olderThan === undefined ? undefined : ageText(olderThan);
-    const body = jsonOf({ states, olderThan: older, group, confirm: true });
-    return purgedOf(
-      await this.requests.once('POST', `${pathTo`/queues/${name}/purge`}?${waitParameter(this.requests)}`, body),
-    );
-  }
-
+    options?: { olderThan?: Age; group?: string },
+  ): Promise<Purged>;
   /**
    * Deletes a queue and all its ended jobs. Needs `admin:purge`.
    * @throws {ConflictError} when there are jobs that have not ended and the strategy is `reject`; {@link NotFoundError}
    * @example
    * await tocsin.queues.delete('old-mail', { strategy: 'move', targetQueue: 'mail' });
    */
-  async delete(name: string, removal: QueueRemoval = {}): Promise<QueueDeletion> {
-    const { strategy = 'reject', targetQueue } = checked(removal, { strategy: true, targetQueue: true });
-    const path = `${pathTo`/queues/${name}`}?${waitParameter(this.requests)}`;
-    const body = jsonOf({ strategy, targetQueue });
-    return await this.requests.settle<QueueDeletion>(
-      async (send) => shaped<QueueDeletion>(await send('DELETE', path, body), 'state', 'the queue'),
-      {
-        isDone: (error) => error instanceof NotFoundError,
-        // The number of jobs is lost with the first answer.
-        read: async () => ({ queue: name, strategy, jobsAffected: 0, state: 'deleted' }),
-      },
-    );
-  }
-
+  delete(name: string, removal?: QueueRemoval): Promise<QueueDeletion>;
   /**
    * A whole queue as the text of a file, piece by piece, each checked. Needs `admin:export`. Begin again after an
    * error.
@@ -231,10 +128,7 @@ export class Queues {
    * @example
    * for await (const text of tocsin.queues.export('mail')) await file.write(text);
    */
-  export(name: string, options: ExportOptions = {}): AsyncGenerator<string> {
-    return exportQueue(this.open, name, options);
-  }
-
+  export(name: string, options?: ExportOptions): AsyncGenerator<string>;
   /**
    * Puts what was exported into an empty queue. Needs `admin:export`. Each piece is checked before it is sent. A call
    * that was cut off can be repeated: it continues behind the last part.
@@ -243,29 +137,81 @@ export class Queues {
    * @example
    * await tocsin.queues.import('mail', createReadStream('mail.ndjson'));
    */
-  async import(name: string, file: FileText, options: ImportOptions = {}): Promise<Imported> {
-    return await importQueue(this.requests.safely, name, file, options);
-  }
-
+  import(name: string, file: FileText, options?: ImportOptions): Promise<Imported>;
   /** Every queue with its counts. Needs `admin:read`. */
-  async *overview(options: ListOptions = {}): AsyncGenerator<QueueOverview> {
-    yield* byCursor<QueueOverview>(this.requests.safely, { path: '/admin/queues', member: 'items' }, options);
-  }
-
+  overview(options?: ListOptions): AsyncGenerator<QueueOverview>;
   /** A queue with the time its jobs wait. Needs `admin:read`. @throws {NotFoundError} */
-  async inspect(name: string): Promise<InspectedQueue> {
-    return await this.requests.read<InspectedQueue>(pathTo`/admin/queues/${name}`, 'configuration', 'the queue');
-  }
-
-  async #set(name: string, action: 'pause' | 'resume' | 'drain'): Promise<QueueState> {
-    const answer = await this.requests.safely('POST', pathTo`/queues/${name}/${action}`);
-    const { name: queue, paused, status } = shaped<QueueState>(answer, 'paused', 'the queue');
-    return { name: queue, paused, status };
-  }
+  inspect(name: string): Promise<InspectedQueue>;
 }
 
-function groupOf(answer: unknown): QueueGroupDetail {
-  return shaped<QueueGroupDetail>(answer, 'limits', 'the group');
+export function createQueues(requests: Requests, open: Open): Queues {
+  const { once, safely, read } = requests;
+  const set = (action: 'pause' | 'resume' | 'drain') => async (queue: string) => {
+    const answer = await safely('POST', pathTo`/queues/${queue}/${action}`);
+    const { name, paused, status } = shaped<QueueState>(answer, 'paused', 'the queue');
+    return { name, paused, status };
+  };
+  const onGroup = async (method: string, path: string, body?: string): Promise<QueueGroupDetail> =>
+    shaped<QueueGroupDetail>(await safely(method, path, body), 'limits', 'the group');
+  const configure = (name: string, change: QueueConfigChange) =>
+    safely('PUT', pathTo`/queues/${name}/config`, jsonOf(change, 'The settings'));
+  const config = async (name: string) => settingsOf(await safely('GET', pathTo`/queues/${name}/config`));
+  return {
+    list: (options = {}) => byCursor(safely, { path: '/queues', member: 'queues' }, options),
+    get: async (name) => read(pathTo`/queues/${name}`, 'config', 'the queue'),
+    create: async (name, config = {}) =>
+      configOf(await once('POST', '/queues', jsonOf({ name, config }, 'The settings'))),
+    config,
+    configure: async (name, change) => configOf(await configure(name, change)),
+    defaults: () => config(DEFAULTS),
+    setDefaults: async (change) => {
+      const answer = await configure(DEFAULTS, change);
+      const pending = member(answer, 'pendingQueues');
+      return { ...settingsOf(answer), pendingQueues: typeof pending === 'number' ? pending : 0 };
+    },
+    pause: set('pause'),
+    drain: set('drain'),
+    resume: set('resume'),
+    stats: async (name) =>
+      (await read<{ stats: QueueCounts }>(pathTo`/queues/${name}/stats`, 'stats', 'the counts')).stats,
+    priorities: async (name) =>
+      listOf(await safely('GET', pathTo`/queues/${name}/priority-stats`), 'distribution', 'the counts'),
+    groups: async (name, { limit = 100, offset = 0 } = {}) => {
+      type Answer = QueueGroupsSeen & { items: unknown; pagination: unknown };
+      const path = `${pathTo`/queues/${name}/groups`}?limit=${limit}&offset=${offset}`;
+      const { items: _, pagination: __, ...seen } = await read<Answer>(path, 'groups', 'the groups');
+      return seen;
+    },
+    group: async (name, group) => onGroup('GET', pathTo`/queues/${name}/groups/${group}`),
+    changeGroup: async (name, group, change) =>
+      onGroup('PUT', pathTo`/queues/${name}/groups/${group}`, jsonOf(change, 'The change')),
+    restoreGroup: async (name, group) => onGroup('DELETE', pathTo`/queues/${name}/groups/${group}`),
+    pauseGroup: async (name, group) => onGroup('POST', pathTo`/queues/${name}/groups/${group}/pause`),
+    resumeGroup: async (name, group) => onGroup('POST', pathTo`/queues/${name}/groups/${group}/resume`),
+    purge: async (name, states, options = {}) => {
+      const { olderThan, group } = checked(options, { olderThan: true, group: true });
+      const older = olderThan === undefined ? undefined : ageText(olderThan);
+      const body = jsonOf({ states, olderThan: older, group, confirm: true });
+      return purgedOf(await once('POST', `${pathTo`/queues/${name}/purge`}?${waitParameter(requests)}`, body));
+    },
+    delete: async (name, removal = {}) => {
+      const { strategy = 'reject', targetQueue } = checked(removal, { strategy: true, targetQueue: true });
+      const path = `${pathTo`/queues/${name}`}?${waitParameter(requests)}`;
+      const body = jsonOf({ strategy, targetQueue });
+      return await requests.settle<QueueDeletion>(
+        async (send) => shaped<QueueDeletion>(await send('DELETE', path, body), 'state', 'the queue'),
+        {
+          isDone: (error) => error instanceof NotFoundError,
+          // The number of jobs is lost with the first answer.
+          read: async () => ({ queue: name, strategy, jobsAffected: 0, state: 'deleted' }),
+        },
+      );
+    },
+    export: (name, options = {}) => exportQueue(open, name, options),
+    import: (name, file, options = {}) => importQueue(safely, name, file, options),
+    overview: (options = {}) => byCursor(safely, { path: '/admin/queues', member: 'items' }, options),
+    inspect: async (name) => read(pathTo`/admin/queues/${name}`, 'configuration', 'the queue'),
+  };
 }
 
 function configOf(answer: unknown): QueueConfig {

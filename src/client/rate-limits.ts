@@ -3,7 +3,8 @@ import { jsonOf, type Moment, momentText } from '../producer/job';
 import type { Period } from '../producer/limits';
 import type { Named } from '../producer/names';
 import { shaped } from './answers';
-import { byCursor, type ListOptions } from './pages';
+import { collection } from './collection';
+import type { ListOptions } from './pages';
 import type { Requests } from './requests';
 import { pathTo } from './transport';
 
@@ -24,19 +25,11 @@ export type RateLimitInQueue = Named<contract.RateLimitInQueue>;
 export type RateLimitStatus = Named<contract.RateLimitStatus>;
 
 /** Keys that jobs count under, as `tocsin.rateLimits`. */
-export class RateLimits {
-  constructor(private readonly requests: Requests) {}
-
+export interface RateLimits {
   /** Every known key: from its first job until a day after its last use, and while it has an override. */
-  async *list(options: ListOptions = {}): AsyncGenerator<RateLimitStatus> {
-    yield* byCursor<RateLimitStatus>(this.requests.safely, { path: '/rate-limits', member: 'items' }, options);
-  }
-
+  list(options?: ListOptions): AsyncGenerator<RateLimitStatus>;
   /** Reads a key. @throws {NotFoundError} when no job has counted under it recently and it has no override */
-  async get(key: string): Promise<RateLimitStatus> {
-    return statusOf(await this.requests.safely('GET', pathTo`/rate-limits/${key}`));
-  }
-
+  get(key: string): Promise<RateLimitStatus>;
   /**
    * Overrides the limits of a key, at once and in every queue, also in those that meet the key later.
    * @throws {InvalidJobError} a member is malformed, or `period` is missing and no queue has one to keep
@@ -44,18 +37,21 @@ export class RateLimits {
    * @example
    * await tocsin.rateLimits.override('stripe', { concurrency: 0, expiresAt: '+PT15M' });
    */
-  async override(key: string, override: RateLimitOverride): Promise<RateLimitStatus> {
-    const { expiresAt, ...limits } = override;
-    const body = jsonOf({ ...limits, expiresAt: momentText(expiresAt, 'expiresAt') }, 'The override');
-    return statusOf(await this.requests.safely('PUT', pathTo`/rate-limits/${key}/override`, body));
-  }
-
+  override(key: string, override: RateLimitOverride): Promise<RateLimitStatus>;
   /** Removes the override, so that the key's own limits hold again. @throws {NotFoundError} */
-  async removeOverride(key: string): Promise<void> {
-    await this.requests.remove(pathTo`/rate-limits/${key}/override`);
-  }
+  removeOverride(key: string): Promise<void>;
 }
 
-function statusOf(answer: unknown): RateLimitStatus {
-  return shaped<RateLimitStatus>(answer, 'queues', 'the key');
+export function createRateLimits(requests: Requests): RateLimits {
+  const statusOf = (answer: unknown) => shaped<RateLimitStatus>(answer, 'queues', 'the key');
+  const { list, get } = collection(requests, '/rate-limits', 'items', statusOf);
+  return {
+    list,
+    get,
+    override: async (key, { expiresAt, ...limits }) => {
+      const body = jsonOf({ ...limits, expiresAt: momentText(expiresAt, 'expiresAt') }, 'The override');
+      return statusOf(await requests.safely('PUT', pathTo`/rate-limits/${key}/override`, body));
+    },
+    removeOverride: async (key) => await requests.remove(pathTo`/rate-limits/${key}/override`),
+  };
 }

@@ -31,6 +31,8 @@ export interface Requests {
   read: <T>(path: string, mark: keyof T & string, what: string) => Promise<T>;
   /** For any other request: repeated only when it was refused without effect. */
   once: Send;
+  /** Sends under an idempotency key, {@link safely}; without a key {@link once}. */
+  underKey: (key: string | undefined) => Send;
   /** For a request that can succeed only once: a repetition that is refused because it is done counts as success. */
   settle: <T>(send: (send: Send) => Promise<T>, earlier: Earlier<T>, repeatable?: boolean) => Promise<T>;
   /** Sends a `DELETE`. After a try without an answer, 404 counts as deleted. */
@@ -46,6 +48,10 @@ export interface Requests {
   dial: Dial | undefined;
   /** Where requests go over the network. */
   address: Address | undefined;
+}
+
+export function keyHeader(key: string | undefined): Record<string, string> {
+  return key === undefined ? {} : { 'Idempotency-Key': key };
 }
 
 /** @param timeoutMs of the client; the server is asked to answer well before @param now epoch ms */
@@ -68,10 +74,15 @@ export function createRequests(
     });
   const longestWaitMs = timeoutMs / 2;
   const safely: Send = (...request) => withRetries(retrier, true, () => send(...request));
+  const once: Send = (...request) => withRetries(retrier, false, () => send(...request));
   return {
     safely,
     read: async (path, mark, what) => shaped(await safely('GET', path), mark, what),
-    once: (...request) => withRetries(retrier, false, () => send(...request)),
+    once,
+    underKey: (key) => (method, path, body, options) => {
+      const send = key === undefined ? once : safely;
+      return send(method, path, body, { ...options, headers: { ...keyHeader(key), ...options?.headers } });
+    },
     settle,
     remove: (path) =>
       settle<void>(async (once) => void (await once('DELETE', path)), {

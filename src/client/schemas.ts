@@ -9,34 +9,31 @@ import { pathTo } from './transport';
 /** A version of the schema of a job type. */
 export type ArgsSchema = Named<contract.ArgsSchema>;
 
-export class Schemas {
-  constructor(private readonly requests: Requests) {}
-
+export interface Schemas {
   /** Every version of every type, read page by page. */
-  async *list(options: ListOptions = {}): AsyncGenerator<ArgsSchema> {
-    yield* byCursor<ArgsSchema>(this.requests.safely, { path: '/admin/schemas', member: 'schemas' }, options);
-  }
-
+  list(options?: ListOptions): AsyncGenerator<ArgsSchema>;
   /** The latest version, or the one that is named. @throws {NotFoundError} */
-  async get(type: string, version?: string | number): Promise<ArgsSchema> {
-    const path = pathTo`/admin/schemas/${type}` + (version === undefined ? '' : pathTo`/${String(version)}`);
-    return await this.requests.read<ArgsSchema>(path, 'schema', 'the schema');
-  }
-
+  get(type: string, version?: string | number): Promise<ArgsSchema>;
   /**
    * Registers a version.
    * @throws {InvalidJobError} when it is not a schema; {@link ConflictError} when the version has another one
    * @example
    * await tocsin.schemas.put('email.send', 1, { prefixItems: [{ type: 'object', required: ['to'] }], minItems: 1 });
    */
-  async put(type: string, version: string | number, schema: Readonly<Record<string, unknown>>): Promise<ArgsSchema> {
-    const path = pathTo`/admin/schemas/${type}/${String(version)}`;
-    const answer = await this.requests.safely('PUT', path, jsonOf({ schema }, 'The schema'));
-    return shaped<ArgsSchema>(answer, 'schema', 'the schema');
-  }
-
+  put(type: string, version: string | number, schema: Readonly<Record<string, unknown>>): Promise<ArgsSchema>;
   /** Removes a version. @throws {NotFoundError} */
-  async delete(type: string, version: string | number): Promise<void> {
-    await this.requests.remove(pathTo`/admin/schemas/${type}/${String(version)}`);
-  }
+  delete(type: string, version: string | number): Promise<void>;
+}
+
+export function createSchemas({ safely, remove }: Requests): Schemas {
+  const path = (type: string, version?: string | number) =>
+    pathTo`/admin/schemas/${type}` + (version === undefined ? '' : pathTo`/${String(version)}`);
+  const schemaIn = (answer: unknown) => shaped<ArgsSchema>(answer, 'schema', 'the schema');
+  return {
+    list: (options = {}) => byCursor(safely, { path: '/admin/schemas', member: 'schemas' }, options),
+    get: async (type, version) => schemaIn(await safely('GET', path(type, version))),
+    put: async (type, version, schema) =>
+      schemaIn(await safely('PUT', path(type, String(version)), jsonOf({ schema }, 'The schema'))),
+    delete: async (type, version) => await remove(path(type, String(version))),
+  };
 }

@@ -32,48 +32,42 @@ type Applied = Named<deployment.DeploymentApplied>;
 /** What the code of the deployment declares, and what of it holds. */
 export type Deployment = Omit<Applied, Later> & Partial<Pick<Applied, Later>>;
 
-export class Server {
-  constructor(private readonly requests: Requests) {}
-
+export interface Server {
   /** The deployment's health, also when unhealthy. Needs no key. @throws {UnavailableError} without an answer */
-  async health(): Promise<Health> {
-    const answer = await this.requests.safely('GET', '/health', undefined, { answers: [503] });
-    return shaped<Health>(answer, 'status', 'the health');
-  }
-
+  health(): Promise<Health>;
   /** What it offers: conformance level, extensions, limits. */
-  async manifest(): Promise<Manifest> {
-    return await this.requests.read<Manifest>('/ojs/manifest', 'capabilities', 'the manifest');
-  }
-
+  manifest(): Promise<Manifest>;
   /** What the code declares, what of it holds, and what operators changed. */
-  async deployment(): Promise<Deployment> {
-    return await this.requests.read<Deployment>('/admin/deployment', 'inEffect', 'the deployment');
-  }
-
+  deployment(): Promise<Deployment>;
   /**
    * Puts into effect what the code declares; the first event after a deploy does so too. @param reset to declared
    * values
    */
-  async applyDeployment(reset: Reset = {}): Promise<Deployment> {
-    const body = jsonOf(reset, 'The request');
-    const answer = await this.requests.safely('POST', '/admin/deployment/apply', body);
-    return shaped<Deployment>(answer, 'inEffect', 'the deployment');
-  }
-
+  applyDeployment(reset?: Reset): Promise<Deployment>;
   /**
    * Shows the effect of a retry policy, without a job.
    * @throws {InvalidJobError} for a policy that is none
    * @example
    * const { delays } = await tocsin.server.previewRetry({ policy: { preset: 'sidekiq' }, attempts: 25 });
    */
-  async previewRetry(request: RetryPreviewRequest): Promise<RetryPreview> {
-    const { failure } = request;
-    const body = {
-      ...request,
-      failure: failure && { ...failure, retryAt: momentText(failure.retryAt, 'failure.retryAt') },
-    };
-    const answer = await this.requests.safely('POST', '/admin/retry/preview', jsonOf(body, 'The policy'));
-    return shaped<RetryPreview>(answer, 'delays', 'the preview');
-  }
+  previewRetry(request: RetryPreviewRequest): Promise<RetryPreview>;
+}
+
+export function createServer({ safely, read }: Requests): Server {
+  return {
+    health: async () =>
+      shaped<Health>(await safely('GET', '/health', undefined, { answers: [503] }), 'status', 'the health'),
+    manifest: () => read('/ojs/manifest', 'capabilities', 'the manifest'),
+    deployment: () => read('/admin/deployment', 'inEffect', 'the deployment'),
+    applyDeployment: async (reset = {}) => {
+      const answer = await safely('POST', '/admin/deployment/apply', jsonOf(reset, 'The request'));
+      return shaped<Deployment>(answer, 'inEffect', 'the deployment');
+    },
+    previewRetry: async (request) => {
+      const { failure } = request;
+      const retryAt = momentText(failure?.retryAt, 'failure.retryAt');
+      const body = jsonOf({ ...request, failure: failure && { ...failure, retryAt } }, 'The policy');
+      return shaped<RetryPreview>(await safely('POST', '/admin/retry/preview', body), 'delays', 'the preview');
+    },
+  };
 }

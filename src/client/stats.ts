@@ -1,6 +1,5 @@
 import type * as contract from '../contract/stats';
 import type { Moment } from '../producer/job';
-import { momentText } from '../producer/job';
 import type { Named } from '../producer/names';
 import { checked } from './conditions';
 import { parametersFrom } from './pages';
@@ -36,35 +35,33 @@ export interface HistoryQuery {
 
 const HISTORY = { period: true, since: true, until: true, queue: true, type: true };
 
-export class Statistics {
-  constructor(private readonly requests: Requests) {}
-
+export interface Statistics {
   /**
    * How all queues get on, or one.
    * @throws {NotFoundError} when there is no queue of that name
    * @example
    * const { errorRate, oldestAvailableAt } = await tocsin.stats.get('mail');
    */
-  async get(queue?: string): Promise<Stats> {
-    return await this.requests.read<Stats>(`/admin/stats?${parametersFrom({ queue })}`, 'jobs', 'the numbers');
-  }
-
+  get(queue?: string): Promise<Stats>;
   /** What happened, period by period, the oldest first: minutes for a day, hours for a month. */
-  async history(conditions: HistoryQuery = {}): Promise<StatsPoint[]> {
-    const { since, until, ...query } = checked(conditions, HISTORY);
-    const times = { since: momentText(since, 'since'), until: momentText(until, 'until') };
-    const path = `/admin/stats/history?${parametersFrom({ ...query, ...times })}`;
-    return (await this.requests.read<{ dataPoints: StatsPoint[] }>(path, 'dataPoints', 'the history')).dataPoints;
-  }
-
+  history(query?: HistoryQuery): Promise<StatsPoint[]>;
   /** What was counted of each job type, those with most jobs first. */
-  async types(queue?: string): Promise<TypeStats[]> {
-    const path = `/admin/stats/types?${parametersFrom({ queue })}`;
-    return (await this.requests.read<{ items: TypeStats[] }>(path, 'items', 'the types')).items;
-  }
-
+  types(queue?: string): Promise<TypeStats[]>;
   /** What each job type has cost, in rows written and their price. */
-  async cost(queue?: string): Promise<Cost> {
-    return await this.requests.read<Cost>(`/admin/stats/cost?${parametersFrom({ queue })}`, 'items', 'the cost');
-  }
+  cost(queue?: string): Promise<Cost>;
+}
+
+export function createStatistics({ read }: Requests): Statistics {
+  return {
+    get: (queue) => read(`/admin/stats?${parametersFrom({ queue })}`, 'jobs', 'the numbers'),
+    history: async (query = {}) => {
+      const path = `/admin/stats/history?${parametersFrom({ ...checked(query, HISTORY) })}`;
+      return (await read<{ dataPoints: StatsPoint[] }>(path, 'dataPoints', 'the history')).dataPoints;
+    },
+    types: async (queue) => {
+      const path = `/admin/stats/types?${parametersFrom({ queue })}`;
+      return (await read<{ items: TypeStats[] }>(path, 'items', 'the types')).items;
+    },
+    cost: (queue) => read(`/admin/stats/cost?${parametersFrom({ queue })}`, 'items', 'the cost'),
+  };
 }

@@ -25,31 +25,32 @@ export interface TargetQuery {
   queues?: readonly string[];
 }
 
-export class Targets {
-  constructor(private readonly requests: Requests) {}
-
+export interface Targets {
   /** Every target of the deployment. */
-  async list(query: TargetQuery = {}): Promise<TargetStatus[]> {
-    const path = `/targets${search(query)}`;
-    return (await this.requests.read<{ targets: TargetStatus[] }>(path, 'targets', 'the targets')).targets;
-  }
-
+  list(query?: TargetQuery): Promise<TargetStatus[]>;
   /** A target, queue by queue. @throws {NotFoundError} */
-  async get(name: string, query: TargetQuery = {}): Promise<TargetDetail> {
-    const path = pathTo`/targets/${name}` + search(query);
-    return await this.requests.read<TargetDetail>(path, 'queues', 'the target');
-  }
-
+  get(name: string, query?: TargetQuery): Promise<TargetDetail>;
   /**
    * Tries a target now in every queue that has paused or stopped it, e.g. after a deploy.
    * @throws {NotFoundError}
    * @example
    * const { resumed, tried } = await tocsin.targets.resume('EMAIL');
    */
-  async resume(name: string, query: TargetQuery = {}): Promise<TargetResumed> {
-    const path = pathTo`/targets/${name}/resume` + search(query);
-    return shaped<TargetResumed>(await this.requests.safely('POST', path), 'tried', 'the outcome');
-  }
+  resume(name: string, query?: TargetQuery): Promise<TargetResumed>;
+}
+
+export function createTargets({ safely, read }: Requests): Targets {
+  return {
+    list: async (query = {}) =>
+      (await read<{ targets: TargetStatus[] }>(`/targets${search(query)}`, 'targets', 'the targets')).targets,
+    get: async (name, query = {}) => read(pathTo`/targets/${name}` + search(query), 'queues', 'the target'),
+    resume: async (name, query = {}) =>
+      shaped<TargetResumed>(
+        await safely('POST', pathTo`/targets/${name}/resume` + search(query)),
+        'tried',
+        'the outcome',
+      ),
+  };
 }
 
 function search(query: TargetQuery): string {

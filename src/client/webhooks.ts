@@ -1,8 +1,9 @@
 import type * as contract from '../contract/webhooks';
 import type { Named } from '../producer/names';
 import { member, shaped } from './answers';
+import { collection } from './collection';
 import { checked } from './conditions';
-import { byCursor, byOffset, type ListOptions, parametersFrom } from './pages';
+import { byOffset, type ListOptions, parametersFrom } from './pages';
 import type { Requests } from './requests';
 import { pathTo } from './transport';
 
@@ -22,19 +23,11 @@ export type WebhookTest = Named<contract.WebhookTest>;
 const ALL = '/webhooks/subscriptions';
 
 /** Webhooks, as `tocsin.webhooks`. Needs `admin:read`, and `admin:write` to change them. */
-export class Webhooks {
-  constructor(private readonly requests: Requests) {}
-
+export interface Webhooks {
   /** Every subscription, read page by page. */
-  async *list(options: ListOptions = {}): AsyncGenerator<Webhook> {
-    yield* byCursor<Webhook>(this.requests.safely, { path: ALL, member: 'subscriptions' }, options);
-  }
-
+  list(options?: ListOptions): AsyncGenerator<Webhook>;
   /** @throws {NotFoundError} */
-  async get(id: string): Promise<Webhook> {
-    return webhookIn(await this.requests.safely('GET', pathTo`/webhooks/subscriptions/${id}`));
-  }
-
+  get(id: string): Promise<Webhook>;
   /**
    * Subscribes. The secret that signs is in this answer, and never again.
    * @param webhook `secret`: one of your own; default: a new one
@@ -43,57 +36,49 @@ export class Webhooks {
    * const url = 'https://ops.example/tocsin';
    * const { id, secret } = await tocsin.webhooks.create({ url, events: ['job.discarded'] });
    */
-  async create(webhook: WebhookOptions & { secret?: string }): Promise<Webhook & { secret: string }> {
-    const answer = await this.requests.once('POST', ALL, bodyOf(webhook));
-    return { ...webhookIn(answer), ...secretIn(answer) };
-  }
-
+  create(webhook: WebhookOptions & { secret?: string }): Promise<Webhook & { secret: string }>;
   /** Changes the members that are named; `null` removes one. @throws {NotFoundError} {@link InvalidJobError} */
-  async change(id: string, change: Partial<WebhookOptions>): Promise<Webhook> {
-    return webhookIn(await this.requests.safely('PATCH', pathTo`/webhooks/subscriptions/${id}`, bodyOf(change)));
-  }
-
+  change(id: string, change: Partial<WebhookOptions>): Promise<Webhook>;
   /** Unsubscribes and drops pending deliveries. @throws {NotFoundError} {@link ConflictError} an alert rule needs it */
-  async delete(id: string): Promise<void> {
-    await this.requests.remove(pathTo`/webhooks/subscriptions/${id}`);
-  }
-
+  delete(id: string): Promise<void>;
   /** Sends `webhook.test` once, also while inactive; the answer reports a failing receiver. @throws {NotFoundError} */
-  async test(id: string): Promise<WebhookTest> {
-    const answer = await this.requests.once('POST', pathTo`/webhooks/subscriptions/${id}/test`);
-    return shaped<WebhookTest>(answer, 'success', 'the outcome');
-  }
-
+  test(id: string): Promise<WebhookTest>;
   /** Makes another secret; the former one signs as well for a day. @throws {NotFoundError} */
-  async rotateSecret(id: string, secret?: string): Promise<string> {
-    const path = pathTo`/webhooks/subscriptions/${id}/rotate-secret`;
-    return secretIn(await this.requests.once('POST', path, bodyOf({ secret }))).secret;
-  }
-
+  rotateSecret(id: string, secret?: string): Promise<string>;
   /** Deliveries, the newest first. Those that come meanwhile may shift the pages. */
-  async *deliveries(
-    query: { subscription?: string; status?: WebhookDelivery['status'] } = {},
-    options: ListOptions = {},
-  ): AsyncGenerator<WebhookDelivery> {
-    const list = {
-      path: '/webhooks/deliveries',
-      conditions: parametersFrom({ ...checked(query, { subscription: true, status: true }) }),
-      member: 'deliveries',
-    };
-    yield* byOffset<WebhookDelivery>(this.requests.safely, list, options);
-  }
-
+  deliveries(
+    query?: { subscription?: string; status?: WebhookDelivery['status'] },
+    options?: ListOptions,
+  ): AsyncGenerator<WebhookDelivery>;
   /** @throws {NotFoundError} */
-  async delivery(id: string): Promise<WebhookDelivery> {
-    const answer = await this.requests.safely('GET', pathTo`/webhooks/deliveries/${id}`);
-    return shaped<{ delivery: WebhookDelivery }>(answer, 'delivery', 'the delivery').delivery;
-  }
-
+  delivery(id: string): Promise<WebhookDelivery>;
   /** Delivers an event again at once, under the same id. @throws {NotFoundError} */
-  async redeliver(id: string): Promise<WebhookDelivery> {
-    const answer = await this.requests.once('POST', pathTo`/webhooks/deliveries/${id}/retry`);
-    return shaped<{ delivery: WebhookDelivery }>(answer, 'delivery', 'the delivery').delivery;
-  }
+  redeliver(id: string): Promise<WebhookDelivery>;
+}
+
+export function createWebhooks(requests: Requests): Webhooks {
+  const { once, safely } = requests;
+  return {
+    ...collection(requests, ALL, 'subscriptions', webhookIn),
+    create: async (webhook) => {
+      const answer = await once('POST', ALL, bodyOf(webhook));
+      return { ...webhookIn(answer), secret: secretIn(answer) };
+    },
+    change: async (id, change) => webhookIn(await safely('PATCH', ALL + pathTo`/${id}`, bodyOf(change))),
+    test: async (id) => shaped<WebhookTest>(await once('POST', ALL + pathTo`/${id}/test`), 'success', 'the outcome'),
+    rotateSecret: async (id, secret) =>
+      secretIn(await once('POST', ALL + pathTo`/${id}/rotate-secret`, bodyOf({ secret }))),
+    async *deliveries(query = {}, options = {}) {
+      const conditions = parametersFrom({ ...checked(query, { subscription: true, status: true }) });
+      yield* byOffset<WebhookDelivery>(
+        safely,
+        { path: '/webhooks/deliveries', conditions, member: 'deliveries' },
+        options,
+      );
+    },
+    delivery: async (id) => deliveryIn(await safely('GET', pathTo`/webhooks/deliveries/${id}`)),
+    redeliver: async (id) => deliveryIn(await once('POST', pathTo`/webhooks/deliveries/${id}/retry`)),
+  };
 }
 
 /** All other names are single words, and those in `metadata` and templates are the user's. */
@@ -102,9 +87,9 @@ const bodyOf = (content: Partial<WebhookOptions> & { secret?: string | undefined
   return JSON.stringify({ ...rest, routing_key: routingKey });
 };
 
-const webhookIn = (answer: unknown): Webhook =>
-  shaped<Webhook>(member(answer, 'subscription'), 'id', 'the subscription');
+const webhookIn = (answer: unknown) => shaped<Webhook>(member(answer, 'subscription'), 'id', 'the subscription');
 
-const secretIn = (answer: unknown): { secret: string } => ({
-  secret: shaped<{ secret: string }>(answer, 'secret', 'the secret').secret,
-});
+const secretIn = (answer: unknown) => shaped<{ secret: string }>(answer, 'secret', 'the secret').secret;
+
+const deliveryIn = (answer: unknown) =>
+  shaped<{ delivery: WebhookDelivery }>(answer, 'delivery', 'the delivery').delivery;

@@ -23,44 +23,17 @@ export type WorkerHealth = Named<contract.WorkerHealth>;
 export type WorkerCounts = Named<contract.WorkerCounts>;
 
 /** Workers that pull, as `tocsin.workers`. Most calls need `admin:read` or `admin:write`. */
-export class Workers {
-  constructor(private readonly requests: Requests) {}
-
+export interface Workers {
   /** Every worker that has sent a heartbeat, read page by page. */
-  async *list(options: ListOptions = {}): AsyncGenerator<WorkerStatus> {
-    yield* byCursor<WorkerStatus>(this.requests.safely, { path: '/admin/workers', member: 'items' }, options);
-  }
-
+  list(options?: ListOptions): AsyncGenerator<WorkerStatus>;
   /** The number of workers in each state. */
-  async counts(): Promise<WorkerCounts> {
-    const answer = await this.requests.read<{ summary: WorkerCounts }>(
-      '/admin/workers?limit=1',
-      'summary',
-      'the counts',
-    );
-    return answer.summary;
-  }
-
+  counts(): Promise<WorkerCounts>;
   /** A worker with its leased jobs. @throws {NotFoundError} */
-  async get(id: string): Promise<WorkerDetail> {
-    return await this.requests.read<WorkerDetail>(pathTo`/admin/workers/${id}`, 'jobs', 'the worker');
-  }
-
+  get(id: string): Promise<WorkerDetail>;
   /** Is it at work? A worker that is not is returned too, not thrown as an error. @throws {NotFoundError} */
-  async health(id: string): Promise<WorkerHealth> {
-    const answer = await this.requests.safely('GET', pathTo`/workers/${id}/health`, undefined, { answers: [503] });
-    return shaped<WorkerHealth>(answer, 'healthy', 'the worker');
-  }
-
+  health(id: string): Promise<WorkerHealth>;
   /** Tells a worker to finish its jobs; it gets no more. @throws {NotFoundError} */
-  async quiet(id: string): Promise<WorkerStatus> {
-    return shaped<WorkerStatus>(
-      await this.requests.safely('POST', pathTo`/admin/workers/${id}/quiet`),
-      'id',
-      'the worker',
-    );
-  }
-
+  quiet(id: string): Promise<WorkerStatus>;
   /**
    * Gives a worker, or all of them, a directive. @param only the id of one; absent: all @returns how many were
    * notified
@@ -68,18 +41,33 @@ export class Workers {
    * @example
    * await tocsin.workers.direct('terminate'); // before a deploy
    */
-  async direct(directive: Directive, ...only: [id?: string]): Promise<number> {
-    const chosen = only.length === 0 ? {} : checked({ workerId: only[0] }, { workerId: true });
-    const body = jsonOf({ directive, ...chosen });
-    const answer = await this.requests.safely('POST', '/admin/workers/directive', body);
-    return shaped<{ updated: number }>(answer, 'updated', 'the outcome').updated;
-  }
-
+  direct(directive: Directive, ...only: [id?: string]): Promise<number>;
   /**
    * Forgets a worker that is gone, and frees its jobs.
    * @throws {ConflictError} when it is not stale; {@link NotFoundError}
    */
-  async remove(id: string): Promise<void> {
-    await this.requests.remove(pathTo`/admin/workers/${id}`);
-  }
+  remove(id: string): Promise<void>;
+}
+
+export function createWorkers({ safely, read, remove }: Requests): Workers {
+  return {
+    list: (options = {}) => byCursor(safely, { path: '/admin/workers', member: 'items' }, options),
+    counts: async () =>
+      (await read<{ summary: WorkerCounts }>('/admin/workers?limit=1', 'summary', 'the counts')).summary,
+    get: async (id) => read(pathTo`/admin/workers/${id}`, 'jobs', 'the worker'),
+    health: async (id) =>
+      shaped<WorkerHealth>(
+        await safely('GET', pathTo`/workers/${id}/health`, undefined, { answers: [503] }),
+        'healthy',
+        'the worker',
+      ),
+    quiet: async (id) =>
+      shaped<WorkerStatus>(await safely('POST', pathTo`/admin/workers/${id}/quiet`), 'id', 'the worker'),
+    direct: async (directive, ...only) => {
+      const chosen = only.length === 0 ? {} : checked({ workerId: only[0] }, { workerId: true });
+      const answer = await safely('POST', '/admin/workers/directive', jsonOf({ directive, ...chosen }));
+      return shaped<{ updated: number }>(answer, 'updated', 'the outcome').updated;
+    },
+    remove: async (id) => await remove(pathTo`/admin/workers/${id}`),
+  };
 }
