@@ -35,11 +35,11 @@ interface ProcessLike {
 }
 
 const SIGNALS = ['SIGINT', 'SIGTERM'];
-const WORKER_OPTIONS = namesOf<WorkerOptions & { id: string }>({
-  ...{ id: true, queues: true, visibilityTimeoutMs: true, hostname: true, pid: true, concurrency: true },
+const WORKER_OPTIONS = namesOf<WorkerOptions>({
+  ...{ queues: true, visibilityTimeoutMs: true, hostname: true, pid: true, concurrency: true },
   ...{ version: true, labels: true },
 });
-const RUN_WORKER_OPTIONS: ReadonlySet<string> = new Set([...WORKER_OPTIONS, ...RUN_OPTIONS, ...CLIENT_OPTIONS]);
+const RUN_WORKER_OPTIONS: ReadonlySet<string> = new Set(['id', ...WORKER_OPTIONS, ...RUN_OPTIONS, ...CLIENT_OPTIONS]);
 const QUEUE_OPTIONS = namesOf<QueueOptions>({ concurrency: true });
 
 /**
@@ -58,31 +58,16 @@ export async function runWorker<Env = unknown>(
 ): Promise<void> {
   refuseUnknown(options, RUN_WORKER_OPTIONS, 'runWorker has no option');
   const host = (globalThis as { process?: ProcessLike }).process;
-  const { id = nameOf(host), signal, ...rest } = options;
-  const { queues: named, visibilityTimeoutMs, hostname, pid = host?.pid, concurrency, version, labels, ...more } = rest;
-  const {
-    threads,
-    waitMs,
-    socket,
-    unhandled,
-    heartbeatMs,
-    heartbeatThread,
-    shutdownTimeoutMs,
-    env = host?.env ?? {},
-    log,
-    onError,
-    ...connection
-  } = more;
-  const { queues, queueConcurrency } = readQueues(named);
-  const about = { queues, visibilityTimeoutMs, hostname, pid, concurrency, version, labels };
-  const how = {
-    ...{ concurrency, queueConcurrency, waitMs, socket, unhandled, heartbeatMs, heartbeatThread, shutdownTimeoutMs },
-    ...{ threads, env, log, onError },
-  };
+  const { id = nameOf(host), signal } = options;
+  const { queues, queueConcurrency } = readQueues(options.queues);
+  const about = { pid: host?.pid, ...pick(options, WORKER_OPTIONS), queues } as WorkerOptions;
+  const how = { env: host?.env ?? {}, ...pick(options, RUN_OPTIONS), ...(queueConcurrency && { queueConcurrency }) };
+  // A worker takes jobs over sockets, and enqueues over HTTP.
+  const { socket: _, signal: __, ...connection } = pick(options, CLIENT_OPTIONS);
   const end = signal ? { signal, forget: () => undefined } : processEnd(host);
   try {
-    const worker = new TocsinClient(connection as ClientOptions).worker(id, given(about) as WorkerOptions);
-    await worker.run<Env>(handlers, { ...given(how), signal: end.signal } as RunOptions<Env>);
+    const worker = new TocsinClient(connection as ClientOptions).worker(id, about);
+    await worker.run<Env>(handlers, { ...how, signal: end.signal } as RunOptions<Env>);
   } finally {
     end.forget();
   }
@@ -117,7 +102,7 @@ function nameOf(host: ProcessLike | undefined): string {
   return `worker-${host?.pid ?? 0}-${Math.random().toString(36).slice(2, 8)}`;
 }
 
-/** Without the members that are undefined. */
-function given<T extends object>(members: T): Partial<T> {
-  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Partial<T>;
+/** The members with these names that are not undefined. */
+function pick(members: object, names: ReadonlySet<string>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(members).filter(([name, value]) => names.has(name) && value !== undefined));
 }
