@@ -1,5 +1,6 @@
 /** Queries over many jobs as a producer writes them: as query parameters, and as the filter of an operation. */
 
+import { own } from '../job/own';
 import type { JobState } from '../job/states';
 import type { Duration } from '../producer/envelope';
 import { type Moment, momentText } from '../producer/job';
@@ -55,8 +56,6 @@ export interface JobQuery {
 /** Which jobs to act on; at least one condition. */
 export type BulkQuery = Omit<JobQuery, 'deadLetter' | 'parent'>;
 
-const TIMES = ['created', 'enqueued', 'scheduled', 'ended'] as const;
-
 const CONDITIONS: Readonly<Record<keyof BulkQuery, true>> = {
   ...{ queue: true, ids: true, type: true, state: true, tags: true, group: true, priority: true, attempts: true },
   ...{ createdAfter: true, createdBefore: true, enqueuedAfter: true, enqueuedBefore: true },
@@ -67,49 +66,38 @@ const CONDITIONS: Readonly<Record<keyof BulkQuery, true>> = {
 /** Those of lists and counts, which have two more. */
 const OF_LISTS = { ...CONDITIONS, deadLetter: true, parent: true };
 
+/** Conditions whose parameter names one of several. */
+const SINGULAR: Readonly<Record<string, string>> = { ids: 'id', tags: 'tag' };
+
 /** The query as parameters. @throws {InvalidJobError} for a condition that would be lost */
 export function parametersOf(query: JobQuery): URLSearchParams {
-  checked(query, OF_LISTS);
+  const { where = {}, ...conditions } = checked(query, OF_LISTS);
   const parameters = new URLSearchParams();
-  const set = (name: string, value: string | number | boolean | undefined) => {
-    if (value !== undefined) parameters.append(name, String(value));
-  };
-  const many = (name: string, value: string | readonly string[] | undefined) => {
-    set(name, typeof value === 'string' ? value : value?.join(','));
-  };
-  const range = (name: string, value: Range | undefined) => {
-    if (value === undefined || typeof value === 'number') return set(name, value);
-    const ends = Object.entries(checked(value, { min: true, max: true }));
-    if (ends.length === 0) throw invalid(`${name} needs min or max.`, name);
-    for (const [end, bound] of ends) set(`${name}_${end}`, bound);
-  };
-  many('queue', query.queue);
-  many('id', query.ids);
-  many('type', query.type);
-  many('state', query.state);
-  many('tag', query.tags);
-  set('group', query.group);
-  range('priority', query.priority);
-  range('attempts', query.attempts);
-  for (const name of TIMES) {
-    for (const end of ['After', 'Before'] as const) {
-      set(`${name}_${end.toLowerCase()}`, momentText(query[`${name}${end}`], `${name}${end}`));
-    }
+  for (const [name, value] of Object.entries(conditions)) {
+    if (name === 'priority' || name === 'attempts') setRange(parameters, name, value as Range);
+    else
+      parameters.set(
+        own(SINGULAR, name) ?? wireName(name),
+        String(isMoment(name, value) ? momentText(value, name) : value),
+      );
   }
-  set('older_than', query.olderThan);
-  set('error_type', query.errorType);
-  set('error', query.error);
-  many('fingerprint', query.fingerprint);
-  set('q', query.q);
-  set('dead_letter', query.deadLetter);
-  set('parent', query.parent);
-  for (const [name, value] of Object.entries(query.where ?? {})) {
+  for (const [name, value] of Object.entries(where)) {
     if (!/^(args|meta)[.[]/.test(name)) throw invalid(`${name} must begin with "args." or "meta.".`, `where.${name}`);
     const values = Array.isArray(value) ? value : [value];
     if (values.length === 0) throw invalid(`where.${name} must not be an empty list.`, `where.${name}`);
-    for (const one of values) set(name, String(one));
+    for (const one of values) parameters.append(name, String(one));
   }
   return parameters;
+}
+
+function setRange(parameters: URLSearchParams, name: string, range: Range): void {
+  if (typeof range === 'number') {
+    parameters.set(name, String(range));
+    return;
+  }
+  const ends = Object.entries(checked(range, { min: true, max: true }));
+  if (ends.length === 0) throw invalid(`${name} needs min or max.`, name);
+  for (const [end, bound] of ends) parameters.set(`${name}_${end}`, String(bound));
 }
 
 /** The query as a filter. @throws {InvalidJobError} as {@link checked}, and when there is no condition */
