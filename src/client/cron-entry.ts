@@ -50,19 +50,11 @@ export type CronEntry<Job extends CronJob = CronJob> = Policies & {
 };
 
 /** What to change about a schedule. Members left out stay; `null` removes a date, limit or description. */
-export interface CronPatch<Job extends CronJob = CronJob> {
-  expression?: string | undefined;
-  job?: Job | undefined;
-  timezone?: string | undefined;
-  overlapPolicy?: CronStatus['overlapPolicy'] | undefined;
-  missedPolicy?: CronStatus['missedPolicy'] | undefined;
-  maxCatchup?: number | undefined;
-  startAt?: Moment | null | undefined;
-  endAt?: Moment | null | undefined;
-  limit?: number | null | undefined;
-  enabled?: boolean | undefined;
-  description?: string | null | undefined;
-}
+export type CronPatch<Job extends CronJob = CronJob> = {
+  [Name in Exclude<keyof CronEntry, 'name'>]?: CronEntry<Job>[Name] | (Name extends Removable ? null : never);
+};
+
+type Removable = 'startAt' | 'endAt' | 'limit' | 'description';
 
 const PATCH = namesOf<CronPatch>({
   ...{ expression: true, job: true, timezone: true, overlapPolicy: true, missedPolicy: true, maxCatchup: true },

@@ -5,8 +5,6 @@ import { declare } from '../declaration';
 import { RUNNABLE, type Runnable } from '../handler/runnable';
 import type { HandlerWorker, JobsOf } from '../handler/worker-types';
 import { createApp } from '../http/app';
-import type { JobEnvelope } from '../producer/envelope';
-import type { EnqueueOptions } from '../producer/job';
 import { applied, applyBeside } from './applied';
 import { type EntrypointClass, withQueue } from './default-export';
 import { DEPLOYMENT } from './deployment';
@@ -17,7 +15,8 @@ import { readOptions, type TocsinOptions } from './options';
 type AnyJobs = Record<string, readonly unknown[]>;
 
 /** The deployment, as its own code uses it. */
-export interface TocsinDeployment<Jobs extends Record<keyof Jobs, readonly unknown[]> = AnyJobs> {
+export interface TocsinDeployment<Jobs extends Record<keyof Jobs, readonly unknown[]> = AnyJobs>
+  extends Pick<TocsinClient<Jobs>, 'enqueue'> {
   /** The queue's HTTP interface as a Hono app: `app.route('/tocsin', tocsin.app)`. Other paths fall through. */
   readonly app: Hono;
   /**
@@ -30,12 +29,6 @@ export interface TocsinDeployment<Jobs extends Record<keyof Jobs, readonly unkno
   worker<Class extends EntrypointClass>(own: Class): Class;
   /** Everything that a client can do, without network and key. To be used while a request or an event is served. */
   readonly client: TocsinClient<Jobs>;
-  /** As `client.enqueue`. */
-  enqueue<Type extends keyof Jobs & string>(
-    type: Type,
-    args: Jobs[Type],
-    options?: EnqueueOptions,
-  ): Promise<JobEnvelope<Jobs[Type]>>;
 }
 
 /**
