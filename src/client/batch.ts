@@ -109,7 +109,7 @@ function split(waiting: Waiting[], maxBatch: number): Waiting[][] {
 }
 
 /** Bytes of a text in UTF-8; of a short one, an upper bound, which costs nothing. */
-function bytesOf(text: string): number {
+export function bytesOf(text: string): number {
   return text.length <= 1024 ? 3 * text.length : encoder.encode(text).length;
 }
 

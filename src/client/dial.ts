@@ -1,8 +1,15 @@
 /** Opens WebSockets to the queue, where the runtime and the way to the queue allow it. */
 import { unanswered } from '../producer/errors';
-import type { SocketLike } from './socket-like';
 import { atMost } from './timing';
 import { authorization, connect, type Endpoint, type SendSettings } from './transport';
+
+/** The part of a WebSocket that is used. */
+export interface SocketLike {
+  send(text: string): void;
+  close(code?: number, reason?: string): void;
+  addEventListener(type: 'message', listener: (event: { data: unknown }) => void): void;
+  addEventListener(type: 'close' | 'error' | 'open', listener: (event: object) => void): void;
+}
 
 /** Opens a socket at a path below `/ojs/v1`. @throws {UnavailableError} when none comes about in time */
 export type Dial = (path: string, protocol: string) => Promise<SocketLike>;
@@ -37,18 +44,12 @@ function takesHeaders(): boolean {
 }
 
 async function opened(socket: SocketLike, ms: number): Promise<void> {
-  let isOpen = false;
-  const opening = new Promise<void>((resolve, reject) => {
-    socket.addEventListener('open', () => {
-      isOpen = true;
-      resolve();
-    });
-    socket.addEventListener('error', () => reject(notOpened()));
-    socket.addEventListener('close', () => reject(notOpened()));
+  const opening = new Promise<boolean>((resolve) => {
+    socket.addEventListener('open', () => resolve(true));
+    socket.addEventListener('error', () => resolve(false));
+    socket.addEventListener('close', () => resolve(false));
   });
-  opening.catch(() => undefined);
-  await atMost(ms, opening);
-  if (isOpen) return;
+  if ((await atMost(ms, opening)) && (await opening)) return;
   socket.close();
   throw notOpened();
 }

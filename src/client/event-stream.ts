@@ -1,5 +1,7 @@
 /** Reads an answer of type `text/event-stream`. */
 
+import { atMost } from './timing';
+
 export interface StreamMessage {
   id?: string;
   data?: string;
@@ -15,27 +17,20 @@ export class SilentStream extends Error {}
  * @throws {SilentStream} and whatever the connection fails with
  */
 export async function* messagesOf(body: ReadableStream<Uint8Array>, silentMs: number): AsyncGenerator<StreamMessage> {
-  const reader = body.getReader();
   const decoder = new TextDecoder();
   let text = '';
   let fields: StreamMessage = {};
-  try {
-    for (;;) {
-      const { value, done } = await inTime(reader.read(), silentMs);
-      if (done) return;
-      text += decoder.decode(value, { stream: true });
-      const lines = text.split('\n');
-      text = lines.pop() ?? '';
-      for (const line of lines.map((each) => (each.endsWith('\r') ? each.slice(0, -1) : each))) {
-        if (line !== '') read(line, fields);
-        else {
-          yield fields;
-          fields = {};
-        }
+  for await (const chunk of chunksOf(body, silentMs)) {
+    text += decoder.decode(chunk, { stream: true });
+    const lines = text.split('\n');
+    text = lines.pop() ?? '';
+    for (const line of lines.map((each) => (each.endsWith('\r') ? each.slice(0, -1) : each))) {
+      if (line !== '') read(line, fields);
+      else {
+        yield fields;
+        fields = {};
       }
     }
-  } finally {
-    reader.cancel().catch(() => undefined);
   }
 }
 
@@ -48,14 +43,19 @@ function read(line: string, fields: StreamMessage): void {
   else if (name === 'retry' && /^\d+$/.test(value)) fields.retry = Number(value);
 }
 
-async function inTime<T>(promise: Promise<T>, ms: number): Promise<T> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const silence = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new SilentStream(`Nothing was received for ${ms} ms.`)), ms);
-  });
+/** The chunks of a body. @param silentMs the longest time without one; absent: any @throws {SilentStream} */
+export async function* chunksOf(body: ReadableStream<Uint8Array>, silentMs?: number): AsyncGenerator<Uint8Array> {
+  const reader = body.getReader();
   try {
-    return await Promise.race([promise, silence]);
+    for (;;) {
+      const chunk = reader.read();
+      if (silentMs !== undefined && !(await atMost(silentMs, chunk)))
+        throw new SilentStream(`Nothing was received for ${silentMs} ms.`);
+      const { value, done } = await chunk;
+      if (done) return;
+      yield value;
+    }
   } finally {
-    if (timer !== undefined) clearTimeout(timer);
+    reader.cancel().catch(() => undefined);
   }
 }

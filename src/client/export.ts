@@ -6,6 +6,7 @@ import { messageOf } from '../job/thrown';
 import { InvalidJobError, UnavailableError } from '../producer/errors';
 import type { Named } from '../producer/names';
 import { shaped } from './answers';
+import { chunksOf } from './event-stream';
 import { type Open, pathTo, type Send } from './transport';
 
 /** What an export takes along. */
@@ -130,19 +131,6 @@ export class Sender {
     for (const [what, n] of Object.entries(come.notKept)) sum.notKept[what] = (own(sum.notKept, what) ?? 0) + n;
     sum.lastPart = come.lastPart;
     options.onProgress?.(sum);
-  }
-}
-
-async function* chunksOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
-  const reader = body.getReader();
-  try {
-    for (;;) {
-      const { value, done } = await reader.read();
-      if (done) return;
-      yield value;
-    }
-  } finally {
-    reader.cancel().catch(() => undefined);
   }
 }
 

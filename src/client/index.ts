@@ -1,6 +1,7 @@
 /** Everything the server can do, for producers, operators and pull workers. @module tocsin/client */
+
+import { runWorkersBy } from './pull';
 import { runPuller } from './run';
-import { runWorkersBy } from './running';
 
 runWorkersBy(runPuller);
 
@@ -51,11 +52,8 @@ export type { BatchOptions, BulkEnqueued, BulkEnqueueOptions, EnqueueOutcome, Re
 export type { QueueEvent } from './event';
 export type { EventQuery, Events } from './events';
 export type { ExportOptions, FileText, Imported, ImportOptions } from './export';
-export type { JobFailure } from './failure';
 export type { FailureGroup, FailureGroups, FailureQuery, FailureState, Failures, GroupPart } from './failures';
 export type { FollowOptions, FollowQuery } from './follow';
-export type { HeartbeatAnswer } from './heartbeat';
-export type { FailedAttempt, JobHistoryEvent, JobRetries } from './history';
 export type { InspectedJob, JobPage, JobSummary, StoredJobs, SummaryOrder } from './jobs';
 export type { Maintenance, MaintenanceState } from './maintenance';
 export type { ClientOptions } from './options';
@@ -63,7 +61,7 @@ export type { ListOptions } from './pages';
 export type { JobPatch, RetryChange } from './patch';
 export type { PoolOptions, PoolStrategy, Pools, QueuePool, SchedulingStats } from './pools';
 export type { PullWorker } from './pull';
-export type { HandlerSettings, ProgressAnswer, ProgressReport, WorkerOptions } from './pull-types';
+export type { HandlerSettings, HeartbeatAnswer, ProgressAnswer, ProgressReport, WorkerOptions } from './pull-types';
 export type { FetchOptions, Held, ReleaseOptions, WorkerConnection } from './puller';
 export type { BulkQuery, JobQuery, Range, Scalar } from './queries';
 export type {
@@ -93,9 +91,20 @@ export type {
 } from './queue-config';
 export type { Queues } from './queues';
 export type { LimitsInForce, RateLimitInQueue, RateLimitOverride, RateLimitStatus, RateLimits } from './rate-limits';
-export type { EndedJob, ReportOutcome } from './report';
+export type { EndedJob, JobFailure, ReportOutcome } from './report';
 export type { WaitOptions } from './requests';
-export type { Checkpoint, JobLogLine, JobOutcome, JobOutcomes, JobProgress, JobResult, JobStep } from './results';
+export type {
+  Checkpoint,
+  FailedAttempt,
+  JobHistoryEvent,
+  JobLogLine,
+  JobOutcome,
+  JobOutcomes,
+  JobProgress,
+  JobResult,
+  JobRetries,
+  JobStep,
+} from './results';
 export type { RetryOptions } from './retry';
 export type { RunnableHandlers, RunOptions, WorkerHandlers } from './run';
 export { type QueueOptions, type RunWorkerOptions, runWorker } from './run-worker';

@@ -3,7 +3,6 @@ import { ConflictError, WaitTimeoutError } from '../producer/errors';
 import { jsonOf } from '../producer/job';
 import { wireName } from '../producer/names';
 import { jobOf, listOf, member, shaped } from './answers';
-import type { JobHistoryEvent, JobRetries } from './history';
 import { byCursor, byOffset, type ListOptions, parametersFrom } from './pages';
 import { type JobPatch, wirePatch } from './patch';
 import { type JobQuery, parametersOf } from './queries';
@@ -11,11 +10,13 @@ import type { Requests, WaitOptions } from './requests';
 import {
   type Checkpoint,
   isEnd,
+  type JobHistoryEvent,
   type JobLogLine,
   type JobOutcome,
   type JobOutcomes,
   type JobProgress,
   type JobResult,
+  type JobRetries,
   type JobStep,
   outcomesOf,
   stepsIn,

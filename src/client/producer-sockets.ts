@@ -119,11 +119,8 @@ class ProducerSocket {
   }
 
   async #ask(channel: QueueSocket, jobs: string, signal: AbortSignal | undefined): Promise<unknown> {
-    let isAnswered = false;
-    const asked = channel.enqueue(jobs).finally(() => {
-      isAnswered = true;
-    });
-    await atMost(this.options.timeoutMs, asked, signal);
+    const asked = channel.enqueue(jobs);
+    const isAnswered = await atMost(this.options.timeoutMs, asked, signal);
     if (!isAnswered && signal?.aborted) throw aborted(signal, true);
     // A connection may be gone without a word.
     if (!isAnswered) channel.abandon();

@@ -9,6 +9,8 @@ type Heartbeat = Named<
 >;
 type Described = { [Name in keyof Heartbeat]?: Heartbeat[Name] | undefined };
 
+export type HeartbeatAnswer = Omit<Named<contract.HeartbeatAnswer>, 'acknowledged'>;
+
 /** How a worker describes itself. */
 export interface WorkerOptions extends Omit<Described, 'visibilityTimeoutMs' | 'labels'> {
   /** Jobs are taken from these, the first ones first. */

@@ -6,14 +6,20 @@ import { DEFAULT_QUEUE } from '../job/options';
 import type { JobEnvelope } from '../producer/envelope';
 import { jsonOf } from '../producer/job';
 import { batchOf, enqueuedJobOf, jobOf, listOf, member, shaped } from './answers';
-import { type JobFailure, wireFailure } from './failure';
-import type { HeartbeatAnswer } from './heartbeat';
-import type { ProgressAnswer, ProgressReport, RecordedStep, Wanted, WorkerOptions } from './pull-types';
+import type {
+  HeartbeatAnswer,
+  ProgressAnswer,
+  ProgressReport,
+  RecordedStep,
+  Wanted,
+  WorkerOptions,
+} from './pull-types';
 import type { Exchanged, FetchOptions, Held, ReleaseOptions, WorkerConnection } from './puller';
 import type { Address } from './pulse';
 import type { QueueSocket, QueueSocketEvents } from './queue-socket';
 import {
   type EndedJob,
+  type JobFailure,
   type Note,
   outcomesOf,
   type ReportOutcome,
@@ -21,13 +27,13 @@ import {
   reportOfEnded,
   type SentReport,
   stepRecordOf,
+  wireFailure,
   writeAnswer,
   writeReport,
 } from './report';
 import type { Requests } from './requests';
 import type { Checkpoint } from './results';
-import type { RunnableHandlers, RunOptions } from './run';
-import { workerRunner } from './running';
+import type { RunnableHandlers, RunOptions, runPuller } from './run';
 import { pathTo } from './transport';
 import { PROTOCOL, WorkerChannel } from './worker-channel';
 
@@ -45,6 +51,13 @@ const MAX_HANDLERS_CHARS = 4096;
 
 /** Default lease of jobs that `run` fetches, in ms: heartbeats keep it, and it ends soon after its worker died. */
 const LEASE_MS = 60_000;
+
+let runner: typeof runPuller | undefined;
+
+/** Makes `worker.run` possible: its code comes with `tocsin/client`, not with the client inside the queue's Worker. */
+export function runWorkersBy(run: typeof runPuller): void {
+  runner = run;
+}
 
 /**
  * A pull worker, made by `tocsin.worker(id, options)`. Reports name the attempt and its claim, so they may be
@@ -139,13 +152,13 @@ export class PullWorker<Job extends Held & { type: string; args: readonly unknow
    * await worker.run({ 'greeting.write': (job) => ({ text: `Hello, ${job.args[0]}!` }) }, { signal: stop.signal });
    */
   async run<Env = unknown>(handlers: RunnableHandlers<Job, Env>, options: RunOptions<Env>): Promise<void> {
-    const runPuller = workerRunner();
+    if (!runner) throw new TypeError("worker.run: what runs workers is not in this Worker: add import 'tocsin/client'");
     const { concurrency } = options;
     const about = { ...(concurrency !== undefined && { concurrency }), ...this.options };
     const own = new PullWorker(this.connect, this.id, about, LEASE_MS);
     const deafen = this.onCancelled((job) => own.#tell(job));
     try {
-      await runPuller<Job, Env>(own, handlers, options, {
+      await runner<Job, Env>(own, handlers, options, {
         chosenMs: this.options.visibilityTimeoutMs,
         defaultMs: LEASE_MS,
       });

@@ -1,8 +1,7 @@
 /** A socket between a worker and its queue, as both of its ends see it. */
 import type { JobEnvelope } from '../producer/envelope';
 import type { TocsinError } from '../producer/errors';
-import type { HeartbeatAnswer } from './heartbeat';
-import type { Wanted } from './pull-types';
+import type { HeartbeatAnswer, Wanted } from './pull-types';
 import type { ReportOutcome, SentReport } from './report';
 import type { Directive } from './workers';
 

@@ -4,7 +4,7 @@
  *
  * A queue gets more only while all before it in the order are idle.
  */
-import type { HeartbeatAnswer } from './heartbeat';
+import type { HeartbeatAnswer } from './pull-types';
 import type { Puller } from './puller';
 import type { QueueSocketHost } from './queue-socket';
 import type { ReportOutcome, SentReport } from './report';

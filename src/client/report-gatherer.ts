@@ -3,15 +3,13 @@ import type { DeliveryOutcome, Progress } from '../handler/protocol';
 import type { StepRecord } from '../handler/step-rules';
 import type { JobEnvelope } from '../producer/envelope';
 import { NotFoundError, TocsinError } from '../producer/errors';
+import { bytesOf } from './batch';
 import type { FetchOptions, Puller } from './puller';
 import { type Held, type Note, type ReportOutcome, type SentReport, stepRecordOf } from './report';
 
 /** Most bytes of a request that reports grow to, and how many it takes; the server takes 16 MiB, and 1000. */
 const MAX_BODY_BYTES = 8 * 1024 * 1024;
 const MAX_REPORTS = 1000;
-
-/** Texts up to this many characters are not worth counting. */
-const SHORT = 1024;
 
 /** Requests with reports that are under way at once: those that end meanwhile are gathered. */
 const PARALLEL = 4;
@@ -42,7 +40,6 @@ export class ReportGatherer {
   #timer: ReturnType<typeof setTimeout> | null = null;
   /** The server is of an earlier release: it takes reports one by one. */
   #oneByOne = false;
-  readonly #encoder = new TextEncoder();
 
   /**
    * @param worker writes them, and sends them one by one @param send sends them together
@@ -103,7 +100,7 @@ export class ReportGatherer {
   /** @param alone sends it where reports cannot go together. @returns what it led to; undefined: that was called */
   #gather(report: SentReport, alone: () => Promise<unknown>): Promise<Done | undefined> {
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ report, bytes: this.#bytesOf(report.text), alone, resolve, reject });
+      this.#waiting.push({ report, bytes: bytesOf(report.text), alone, resolve, reject });
       if (this.#isScheduled) return;
       this.#isScheduled = true;
       atEndOfTurn(() => {
@@ -111,11 +108,6 @@ export class ReportGatherer {
         if (!this.fetchTakes()) this.flush();
       });
     });
-  }
-
-  /** Bytes of a text in UTF-8; of a short one, an upper bound. */
-  #bytesOf(text: string): number {
-    return text.length <= SHORT ? 3 * text.length : this.#encoder.encode(text).length;
   }
 
   /** Fetches jobs, and takes along what waits to be reported. @param worker makes the request */

@@ -5,12 +5,12 @@ import { failureOf } from '../handler/failure';
 import { snoozeOf } from '../handler/outcomes';
 import type { DeliveryOutcome } from '../handler/protocol';
 import type { StepRecord } from '../handler/step-rules';
-import type { JobEnvelope } from '../producer/envelope';
+import { isError } from '../job/thrown';
+import type { Duration, JobEnvelope } from '../producer/envelope';
 import { errorFor, type TocsinError } from '../producer/errors';
-import { jsonOf } from '../producer/job';
+import { jsonOf, type Moment, momentText } from '../producer/job';
 import { type Named, named } from '../producer/names';
 import { malformed, member } from './answers';
-import { type JobFailure, wireFailure } from './failure';
 import type { RecordedStep } from './pull-types';
 
 /** What a report says beside the attempt that it names. */
@@ -23,6 +23,24 @@ export interface Report {
 export type Note = Report & { action: Exclude<Report['action'], 'ack' | 'nack'> };
 
 export type Held = Pick<JobEnvelope, 'id' | 'attempt' | 'deliveryId'> & Partial<Pick<JobEnvelope, 'queue'>>;
+
+type Reported = Named<contract.FailureReport>;
+
+/** The error of a failed job. */
+export interface JobFailure extends Omit<Reported, 'classes' | 'retryIn' | 'retryAt'> {
+  /** Names of its class and those above it. */
+  classes?: readonly string[];
+  /** When to run again, in place of the policy's own delay. Set one of the two at most. */
+  retryIn?: Duration;
+  retryAt?: Moment;
+}
+
+/** Writes what was thrown, verdicts such as `retryIn('30s')` included, or a description. */
+export function wireFailure(error: Error | JobFailure): object {
+  if (isError(error)) return failureOf(error);
+  const { retryIn, retryAt, ...members } = error;
+  return { ...members, retryIn, retryAt: momentText(retryAt, 'retryAt') };
+}
 
 export interface EndedJob {
   job: Held;

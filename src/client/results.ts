@@ -1,6 +1,7 @@
 /** Outcomes of jobs: results, progress, checkpoints. Times are RFC 3339. */
 
 import type * as contract from '../contract/checkpoints';
+import type * as history from '../contract/history';
 import type * as progress from '../contract/progress';
 import type { JobState } from '../job/states';
 import type * as wire from '../job/wire';
@@ -52,6 +53,13 @@ export interface Checkpoint<State = unknown> extends Omit<Named<contract.Checkpo
 export interface JobStep extends Named<wire.JobStep> {}
 
 export interface JobLogLine extends Named<wire.JobLogLine> {}
+
+export interface JobHistoryEvent extends Named<history.JobHistoryEvent> {}
+
+export interface FailedAttempt extends Named<history.FailedAttempt> {}
+
+/** The failed attempts of a job, oldest first, and the policy by which it is retried. */
+export interface JobRetries extends Named<history.JobRetries> {}
 
 /** The steps in an answer: what lies under a name is the handler's own. */
 export function stepsIn(steps: Record<string, wire.JobStep>): Record<string, JobStep> {

@@ -7,7 +7,7 @@ import { runAll } from '../handler/run-all';
 import type { Runnable } from '../handler/runnable';
 import type { JobEnvelope } from '../producer/envelope';
 import { ConflictError, TocsinError } from '../producer/errors';
-import type { HeartbeatAnswer } from './heartbeat';
+import type { HeartbeatAnswer } from './pull-types';
 import { PullVoice } from './pull-voice';
 import type { Held, Puller } from './puller';
 import type { ReportGatherer } from './report-gatherer';
@@ -264,75 +264,48 @@ export class RunningJobs {
   async #work(run: RunningJob): Promise<void> {
     const { members } = run;
     try {
-      if (members.length === 1) await this.#report(run, await this.#run(run));
-      else {
-        const outcomes = await this.#runChunk(run);
-        await Promise.all(members.map((member, at) => this.#report(member, outcomes[at] as DeliveryOutcome)));
-      }
+      const outcomes = await this.#run(run);
+      await Promise.all(members.map((member, at) => this.#report(member, outcomes[at] as DeliveryOutcome)));
     } finally {
       for (const member of members) this.#forget(member);
     }
   }
 
-  /** Runs the jobs of a chunk. */
-  async #runChunk(leader: RunningJob): Promise<DeliveryOutcome[]> {
+  /** Runs a job, or the jobs of a chunk in one call. @returns their outcomes, in order */
+  async #run(run: RunningJob): Promise<DeliveryOutcome[]> {
     const { registry, threads, env, sink } = this.options;
-    const { members, draining } = leader;
-    const deliveries = members.map(({ job }) => this.#deliveryOf(job));
+    const { members, job, draining } = run;
+    const isChunk = members.length > 1;
+    const call = isChunk ? { signal: run.chunkSignal } : run;
+    const voice = isChunk
+      ? undefined
+      : new PullVoice(this.reporting, this.reports, job, () => run.stop('cancelled'), this.complain);
+    const delivery = this.#deliveryOf(job);
+    const deliveries = isChunk ? members.map((member) => this.#deliveryOf(member.job)) : [delivery];
     const begun = performance.now();
     try {
-      const registration = registry.find(leader.job.type);
-      if (!registration) return members.map(({ job }) => unhandledBy(job.type));
-      const call = { signal: leader.chunkSignal };
+      const registration = registry.find(job.type);
+      if (!registration) return members.map((member) => unhandledBy(member.job.type));
       if (threads) {
-        const around = { signal: call.signal, draining: draining.signal, limits: PULLED };
-        return await threads.runChunk({ deliveries, registration, ...around });
+        const around = { registration, signal: call.signal, draining: draining.signal, limits: PULLED };
+        return isChunk
+          ? await threads.runChunk({ deliveries, ...around })
+          : [await threads.run({ delivery, voice, ...around })];
       }
       const executionCtx = { waitUntil: (promise: Promise<unknown>) => this.#waitUntil(promise) };
-      const host: Host = { env, executionCtx, call, draining, sink, limits: PULLED, deadlines: this.#deadlines };
-      return await Promise.all(runAll(deliveries, registry, host));
+      const around: Host = { env, executionCtx, call, draining, sink, limits: PULLED, deadlines: this.#deadlines };
+      if (isChunk) return await Promise.all(runAll(deliveries, registry, around));
+      return [await runDelivery(delivery, registry, { ...around, voice: voice && (() => voice) })];
     } finally {
-      this.#ended(leader, begun);
+      this.ran(run);
+      this.#noteTime(performance.now() - begun);
+      this.#startNext(run);
     }
   }
 
   #deliveryOf(job: JobEnvelope): HandlerDelivery {
     const { attempt, deliveryId = `pull_${job.id}_${attempt}` } = job;
     return { kind: 'job', job, attempt, deliveryId, workerId: this.reporting.id };
-  }
-
-  #ended(run: RunningJob, begun: number): void {
-    this.ran(run);
-    this.#noteTime(performance.now() - begun);
-    this.#startNext(run);
-  }
-
-  async #run(run: RunningJob): Promise<DeliveryOutcome> {
-    const { job } = run;
-    const voice = new PullVoice(this.reporting, this.reports, job, () => run.stop('cancelled'), this.complain);
-    const host: Host = {
-      env: this.options.env,
-      executionCtx: { waitUntil: (promise) => this.#waitUntil(promise) },
-      call: run,
-      draining: run.draining,
-      sink: this.options.sink,
-      voice: () => voice,
-      limits: PULLED,
-      deadlines: this.#deadlines,
-    };
-    const delivery = this.#deliveryOf(job);
-    const { registry } = this.options;
-    const begun = performance.now();
-    try {
-      const registration = registry.find(job.type);
-      if (!registration) return unhandledBy(job.type);
-      if (!this.options.threads) return await runDelivery(delivery, registry, host);
-      const { signal, draining } = run;
-      const around = { signal, draining: draining.signal, voice, limits: PULLED };
-      return await this.options.threads.run({ delivery, registration, ...around });
-    } finally {
-      this.#ended(run, begun);
-    }
   }
 
   #noteTime(took: number): void {

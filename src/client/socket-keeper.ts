@@ -4,7 +4,7 @@
  */
 import type { TocsinError } from '../producer/errors';
 import { Arriving, byCall } from './arriving';
-import type { HeartbeatAnswer } from './heartbeat';
+import type { HeartbeatAnswer } from './pull-types';
 import type { Puller } from './puller';
 import type { QueueSocket, QueueSocketHost } from './queue-socket';
 import { Redial } from './redial';
@@ -121,18 +121,9 @@ export class SocketKeeper {
   }
 
   async #inTime<T>(channel: QueueSocket, answer: Promise<T>): Promise<T | undefined> {
-    let value: T | undefined;
-    let isAnswered = false;
-    const answered = answer
-      .then((result) => {
-        value = result;
-      })
-      .finally(() => {
-        isAnswered = true;
-      });
-    await atMost(SILENT_MS, answered);
-    if (!isAnswered) channel.abandon();
-    return value;
+    if (await atMost(SILENT_MS, answer)) return await answer.catch(() => undefined);
+    channel.abandon();
+    return undefined;
   }
 
   /** Takes no more jobs; resolves when none comes any more. */

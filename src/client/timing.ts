@@ -12,17 +12,19 @@ export function wait(ms: number, signal: AbortSignal): Promise<void> {
   });
 }
 
-/** Waits for a promise, whichever way it ends, but no longer than `ms`, nor than the signal allows. */
-export function atMost(ms: number, promise: Promise<unknown>, signal?: AbortSignal): Promise<void> {
+/** Waits for a promise, but no longer than `ms`, nor than the signal allows. @returns has it settled, either way? */
+export function atMost(ms: number, promise: Promise<unknown>, signal?: AbortSignal): Promise<boolean> {
   return new Promise((resolve) => {
-    const done = (): void => {
+    const end = (isSettled: boolean): void => {
       clearTimeout(timer);
-      signal?.removeEventListener('abort', done);
-      resolve();
+      signal?.removeEventListener('abort', stop);
+      resolve(isSettled);
     };
-    const timer = setTimeout(done, ms);
-    promise.then(done, done);
-    signal?.addEventListener('abort', done, { once: true });
+    const stop = (): void => end(false);
+    const settled = (): void => end(true);
+    const timer = setTimeout(stop, ms);
+    promise.then(settled, settled);
+    signal?.addEventListener('abort', stop, { once: true });
   });
 }
 

@@ -3,10 +3,10 @@ import type { QueueMessage } from '../contract/worker-socket';
 import { unanswered } from '../producer/errors';
 import { type Named, named } from '../producer/names';
 import { shaped } from './answers';
-import type { HeartbeatAnswer } from './heartbeat';
+import type { SocketLike } from './dial';
+import type { HeartbeatAnswer } from './pull-types';
 import type { QueueSocket, QueueSocketEvents } from './queue-socket';
 import { outcomesOf, type ReportOutcome, refusalOf, type SentReport } from './report';
-import type { SocketLike } from './socket-like';
 
 export const PROTOCOL = 'tocsin.worker.v1';
 
