@@ -2,7 +2,6 @@
 import { Deadlines } from '../handler/deadlines';
 import type { Host } from '../handler/host';
 import type { DeliveryOutcome, HandlerDelivery } from '../handler/protocol';
-import { runDelivery } from '../handler/run';
 import { runAll } from '../handler/run-all';
 import type { Runnable } from '../handler/runnable';
 import type { JobEnvelope } from '../producer/envelope';
@@ -280,22 +279,20 @@ export class RunningJobs {
     const voice = isChunk
       ? undefined
       : new PullVoice(this.reporting, this.reports, job, () => run.stop('cancelled'), this.complain);
-    const delivery = this.#deliveryOf(job);
-    const deliveries = isChunk ? members.map((member) => this.#deliveryOf(member.job)) : [delivery];
+    const deliveries = members.map((member) => this.#deliveryOf(member.job));
     const begun = performance.now();
     try {
       const registration = registry.find(job.type);
       if (!registration) return members.map((member) => unhandledBy(member.job.type));
+      const limits = PULLED;
       if (threads) {
-        const around = { registration, signal: call.signal, draining: draining.signal, limits: PULLED };
-        return isChunk
-          ? await threads.runChunk({ deliveries, ...around })
-          : [await threads.run({ delivery, voice, ...around })];
+        const { signal } = call;
+        return await threads.run({ deliveries, registration, limits, voice, signal, draining: draining.signal });
       }
       const executionCtx = { waitUntil: (promise: Promise<unknown>) => this.#waitUntil(promise) };
-      const around: Host = { env, executionCtx, call, draining, sink, limits: PULLED, deadlines: this.#deadlines };
-      if (isChunk) return await Promise.all(runAll(deliveries, registry, around));
-      return [await runDelivery(delivery, registry, { ...around, voice: voice && (() => voice) })];
+      const host: Host = { env, executionCtx, call, draining, sink, limits, deadlines: this.#deadlines };
+      if (voice) host.voice = () => voice;
+      return await Promise.all(runAll(deliveries, registry, host));
     } finally {
       this.ran(run);
       this.#noteTime(performance.now() - begun);

@@ -32,21 +32,15 @@ import(module).then((loaded) => {
 });
 `;
 
+/** A job, or the jobs of a chunk, and what surrounds their run. */
 export interface ThreadRun {
-  delivery: HandlerDelivery;
+  deliveries: readonly HandlerDelivery[];
   registration: Registration;
   limits: TimeLimits;
   signal: AbortSignal;
   draining: AbortSignal;
-  /** Absent: it says nothing while it runs. */
+  /** Absent: it reports nothing while it runs. */
   voice: Voice | undefined;
-  /** Jobs that run in one call with it. */
-  others?: readonly HandlerDelivery[];
-}
-
-/** The jobs of a chunk, and what surrounds their run. */
-export interface ChunkInThread extends Pick<ThreadRun, 'registration' | 'limits' | 'signal' | 'draining'> {
-  deliveries: readonly HandlerDelivery[];
 }
 
 /** Where threads take handlers from, and what they are given. */
@@ -81,35 +75,24 @@ export class Threads {
     return thread;
   }
 
-  async run(run: ThreadRun): Promise<DeliveryOutcome> {
-    const { registration, delivery, limits } = run;
-    // Of a single job there is one answer.
-    return (await this.#run(run, timeoutOf(delivery, registration, limits))) as DeliveryOutcome;
-  }
-
   /** Runs jobs to their ends in one call of their handler. Never rejects. @returns their outcomes, in order */
-  async runChunk({ deliveries, ...around }: ChunkInThread): Promise<DeliveryOutcome[]> {
-    const { registration, limits } = around;
-    const [delivery, ...others] = deliveries as [HandlerDelivery, ...HandlerDelivery[]];
+  async run(run: ThreadRun): Promise<DeliveryOutcome[]> {
+    const { deliveries, registration, limits, signal } = run;
     const limitMs = Math.min(...deliveries.map((each) => timeoutOf(each, registration, limits)));
-    const answer = await this.#run({ ...around, delivery, others, voice: undefined }, limitMs);
-    // A thread that ended has one answer for all.
-    return Array.isArray(answer) ? answer : deliveries.map(() => answer);
-  }
-
-  async #run(run: ThreadRun, limitMs: number): Promise<DeliveryOutcome | DeliveryOutcome[]> {
-    const { registration, signal } = run;
+    const again = deliveries.map((): DeliveryOutcome => ({ status: 'again' }));
     let release: (() => void) | undefined;
     try {
       // Of the type, over all threads.
       release = await registration.slots?.acquire(Date.now() + limitMs + BEYOND_MS, signal);
     } catch {
-      return { status: 'again' };
+      return again;
     }
     const thread = this.#idle.shift() ?? this.#start();
     const begun = performance.now();
     try {
-      return await thread.run(run, limitMs);
+      const answer = await thread.run(run, limitMs);
+      // A single job, and a thread that ended, have one answer.
+      return Array.isArray(answer) ? answer : deliveries.map(() => answer);
     } finally {
       release?.();
       // After a timeout its handler may still continue.
@@ -166,7 +149,8 @@ class HandlerThread {
   }
 
   async run(run: ThreadRun, limitMs: number): Promise<DeliveryOutcome | DeliveryOutcome[]> {
-    const { delivery, others, limits, signal, draining } = run;
+    const { limits, signal, draining } = run;
+    const [delivery, ...others] = run.deliveries;
     const number = this.#number++;
     const said = (kind: 'abort' | 'drain', { reason }: AbortSignal) =>
       this.#say({ kind, run: number, reason: reasonOf(reason) });
@@ -182,7 +166,7 @@ class HandlerThread {
     try {
       return await new Promise<DeliveryOutcome | DeliveryOutcome[]>((resolve) => {
         this.#current = { number, run, resolve };
-        const sent = JSON.parse(JSON.stringify({ delivery, others }));
+        const sent = JSON.parse(JSON.stringify({ delivery, ...(others.length > 0 && { others }) }));
         this.#say({ kind: 'run', run: number, ...sent, limits });
         for (const [from, listener] of [[signal, abort] as const, [draining, drain] as const]) {
           if (from.aborted) listener();
