@@ -2,10 +2,11 @@
 
 import type { OperationItem } from '../contract/bulk';
 import type { OperationPreview } from '../contract/common';
-import { jsonOf } from '../producer/job';
+import { jsonOf, momentText } from '../producer/job';
 import type { Named } from '../producer/names';
 import { listOf, malformed, member, shaped } from './answers';
 import { type BulkQuery, filterOf } from './queries';
+import type { Age, Purged } from './queue-config';
 import type { Requests, WaitOptions } from './requests';
 import { pathTo } from './transport';
 
@@ -176,4 +177,15 @@ function resultOf(answer: unknown, matched: string, succeeded: string, items: Bu
     failed: count('failed'),
     items,
   };
+}
+
+/** Reads the answer to a purge. @throws {UnavailableError} */
+export function purgedOf(answer: unknown): Purged {
+  type Answer = { deleted: number; operationId: string };
+  const { deleted, operationId } = shaped<Answer>(answer, 'deleted', 'the outcome');
+  return { deleted, operationId, completed: member(answer, 'completed') !== false };
+}
+
+export function ageText(age: Age): string {
+  return typeof age === 'string' ? age : (momentText(age, 'olderThan') ?? '');
 }

@@ -42,7 +42,7 @@ import { type Flow, flow } from './workflow';
 import { createWorkflows, type Workflows } from './workflows';
 
 /** Job arguments by type. Without the type parameter any arguments are accepted. */
-type AnyJobs = Record<string, readonly unknown[]>;
+export type AnyJobs = Record<string, readonly unknown[]>;
 
 /** A job of any type of a job map. */
 export type JobOf<Jobs extends Record<keyof Jobs, readonly unknown[]>, Options = JobOptions> = {

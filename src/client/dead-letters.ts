@@ -3,12 +3,12 @@ import type { JobEnvelope } from '../producer/envelope';
 import { jsonOf, type Moment } from '../producer/job';
 import type { Named } from '../producer/names';
 import { jobOf } from './answers';
-import { type BulkOptions, type BulkResult, summaryOf, waitParameter } from './bulk';
+import { ageText, type BulkOptions, type BulkResult, purgedOf, summaryOf, waitParameter } from './bulk';
 import { collection } from './collection';
 import { checked } from './conditions';
 import { byCursor, type ListOptions, parametersFrom } from './pages';
 import { type BulkQuery, filterOf } from './queries';
-import { type Age, ageText, type Purged, purgedOf } from './queue-config';
+import type { Age, Purged } from './queue-config';
 import type { Requests } from './requests';
 import { pathTo } from './transport';
 

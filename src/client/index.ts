@@ -64,31 +64,7 @@ export type { PullWorker } from './pull';
 export type { HandlerSettings, HeartbeatAnswer, ProgressAnswer, ProgressReport, WorkerOptions } from './pull-types';
 export type { FetchOptions, Held, ReleaseOptions, WorkerConnection } from './puller';
 export type { BulkQuery, JobQuery, Range, Scalar } from './queries';
-export type {
-  Age,
-  GroupChange,
-  GroupLimits,
-  InspectedQueue,
-  Overflow,
-  PriorityCount,
-  Purged,
-  QueueConfig,
-  QueueConfigChange,
-  QueueCounts,
-  QueueDefaults,
-  QueueDeletion,
-  QueueDetail,
-  QueueGroup,
-  QueueGroupDetail,
-  QueueGroupsSeen,
-  QueueMode,
-  QueueOverview,
-  QueueRemoval,
-  QueueRetention,
-  QueueSettings,
-  QueueState,
-  QueueSummary,
-} from './queue-config';
+export type * from './queue-config';
 export type { Queues } from './queues';
 export type { LimitsInForce, RateLimitInQueue, RateLimitOverride, RateLimitStatus, RateLimits } from './rate-limits';
 export type { EndedJob, JobFailure, ReportOutcome } from './report';

@@ -6,10 +6,9 @@ import { aborted, InvalidJobError } from '../producer/errors';
 import type { PreparedJob } from '../producer/job';
 import { member } from './answers';
 import type { Dial } from './dial';
-import type { QueueSocket } from './queue-socket';
 import { Redial } from './redial';
 import { atMost, Changes } from './timing';
-import { LONGEST_MESSAGE, PROTOCOL, WorkerChannel } from './worker-channel';
+import { LONGEST_MESSAGE, PROTOCOL, type QueueSocket, WorkerChannel } from './worker-channel';
 
 /** Sockets at once; the least recently used one is closed for another queue. */
 const MAX_SOCKETS = 50;

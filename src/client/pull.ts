@@ -16,7 +16,7 @@ import type {
 } from './pull-types';
 import type { Exchanged, FetchOptions, Held, ReleaseOptions, WorkerConnection } from './puller';
 import type { Address } from './pulse';
-import type { QueueSocket, QueueSocketEvents } from './queue-socket';
+import type { QueueSocketEvents } from './queue-socket';
 import {
   type EndedJob,
   type JobFailure,
@@ -35,7 +35,7 @@ import type { Requests } from './requests';
 import type { Checkpoint } from './results';
 import type { RunnableHandlers, RunOptions, runPuller } from './run';
 import { pathTo } from './transport';
-import { PROTOCOL, WorkerChannel } from './worker-channel';
+import { PROTOCOL, type QueueSocket, WorkerChannel } from './worker-channel';
 
 const textsOf = (reports: readonly SentReport[]) => reports.map(({ text }) => text).join(',');
 const idsOf = (reports: readonly SentReport[]) => reports.map(({ jobId }) => jobId);

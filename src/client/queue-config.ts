@@ -1,9 +1,7 @@
 /** Settings and views of queues, in wire names. Times are RFC 3339. */
 import type * as contract from '../contract/queues';
-import { momentText } from '../producer/job';
 import type { QueueLimits } from '../producer/limits';
 import type { Named } from '../producer/names';
-import { member, shaped } from './answers';
 
 /** A minimum age such as `"P1D"` or `"12h"`, or the latest moment that counts. */
 export type Age = string | Date;
@@ -81,14 +79,3 @@ export type QueueDeletion = Named<contract.QueueDeletion>;
 
 /** How many jobs a purge has removed, so far when it is not `completed`: see {@link Bulk.wait}. */
 export type Purged = Named<contract.Purged>;
-
-/** Reads the answer to a purge. @throws {UnavailableError} */
-export function purgedOf(answer: unknown): Purged {
-  type Answer = { deleted: number; operationId: string };
-  const { deleted, operationId } = shaped<Answer>(answer, 'deleted', 'the outcome');
-  return { deleted, operationId, completed: member(answer, 'completed') !== false };
-}
-
-export function ageText(age: Age): string {
-  return typeof age === 'string' ? age : (momentText(age, 'olderThan') ?? '');
-}

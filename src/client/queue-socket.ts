@@ -1,8 +1,7 @@
-/** A socket between a worker and its queue, as both of its ends see it. */
+/** What a socket between a worker and its queue reports, and asks of the worker. */
 import type { JobEnvelope } from '../producer/envelope';
 import type { TocsinError } from '../producer/errors';
-import type { HeartbeatAnswer, Wanted } from './pull-types';
-import type { ReportOutcome, SentReport } from './report';
+import type { Wanted } from './pull-types';
 import type { Directive } from './workers';
 
 export interface QueueSocketEvents {
@@ -14,28 +13,6 @@ export interface QueueSocketEvents {
   refused(error: TocsinError): void;
   /** The connection is over, unless it was closed from here. */
   lost(): void;
-}
-
-/** What a worker says. */
-export interface QueueSocket {
-  readonly isOpen: boolean;
-  /** Asks for this many more jobs. */
-  ready(count: number): void;
-  /**
-   * Sends reports. @param ready asks for this many more jobs. @throws {UnavailableError} when the connection breaks off
-   */
-  report(reports: readonly SentReport[], ready: number): Promise<ReportOutcome[]>;
-  /** Enqueues jobs, all or none. @param jobs their texts, comma-separated @throws {UnavailableError} and others */
-  enqueue(jobs: string): Promise<unknown>;
-  /** @param body of a heartbeat over HTTP. @throws {UnavailableError} when the connection breaks off */
-  heartbeat(body: string): Promise<HeartbeatAnswer>;
-  /** Is the other side there? @throws {UnavailableError} when the connection breaks off */
-  ping(): Promise<void>;
-  /** Takes no more jobs. Resolves when none comes any more. */
-  pause(): Promise<void>;
-  close(): void;
-  /** The other side does not answer any more. */
-  abandon(): void;
 }
 
 /** The user of the sockets. */

@@ -2,7 +2,7 @@ import type { JobState } from '../job/states';
 import { NotFoundError } from '../producer/errors';
 import { jsonOf } from '../producer/job';
 import { listOf, member, shaped } from './answers';
-import { waitParameter } from './bulk';
+import { ageText, purgedOf, waitParameter } from './bulk';
 import { checked } from './conditions';
 import {
   type ExportOptions,
@@ -13,27 +13,25 @@ import {
   importQueue,
 } from './export';
 import { byCursor, type ListOptions } from './pages';
-import {
-  type Age,
-  ageText,
-  type GroupChange,
-  type InspectedQueue,
-  type PriorityCount,
-  type Purged,
-  purgedOf,
-  type QueueConfig,
-  type QueueConfigChange,
-  type QueueCounts,
-  type QueueDefaults,
-  type QueueDeletion,
-  type QueueDetail,
-  type QueueGroupDetail,
-  type QueueGroupsSeen,
-  type QueueOverview,
-  type QueueRemoval,
-  type QueueSettings,
-  type QueueState,
-  type QueueSummary,
+import type {
+  Age,
+  GroupChange,
+  InspectedQueue,
+  PriorityCount,
+  Purged,
+  QueueConfig,
+  QueueConfigChange,
+  QueueCounts,
+  QueueDefaults,
+  QueueDeletion,
+  QueueDetail,
+  QueueGroupDetail,
+  QueueGroupsSeen,
+  QueueOverview,
+  QueueRemoval,
+  QueueSettings,
+  QueueState,
+  QueueSummary,
 } from './queue-config';
 import type { Requests } from './requests';
 import { type Open, pathTo } from './transport';

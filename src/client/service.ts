@@ -1,5 +1,5 @@
 /** The queue as another Worker of the account sees it through a service binding with the entrypoint `Tocsin`. */
-import type { TocsinClient } from './client';
+import type { AnyJobs, TocsinClient } from './client';
 
 /**
  * The type of the binding: `interface Env { TOCSIN: TocsinService<Jobs> }`. Calls travel by RPC; errors arrive with
@@ -9,7 +9,7 @@ import type { TocsinClient } from './client';
  * @example
  * await env.TOCSIN.enqueue('email.send', [{ to: 'ada@example.com' }], { queue: 'mail' });
  */
-export interface TocsinService<Jobs extends Record<keyof Jobs, readonly unknown[]> = Record<string, readonly unknown[]>>
+export interface TocsinService<Jobs extends Record<keyof Jobs, readonly unknown[]> = AnyJobs>
   extends Pick<TocsinClient<Jobs>, Calls> {
   /** The whole HTTP interface, without a key. */
   fetch(input: Request | string, init?: RequestInit): Promise<Response>;

@@ -6,11 +6,11 @@ import type { TocsinError } from '../producer/errors';
 import { Arriving, byCall } from './arriving';
 import type { HeartbeatAnswer } from './pull-types';
 import type { Puller } from './puller';
-import type { QueueSocket, QueueSocketHost } from './queue-socket';
+import type { QueueSocketHost } from './queue-socket';
 import { Redial } from './redial';
 import type { ReportOutcome, SentReport } from './report';
 import { atMost, wait } from './timing';
-import { LONGEST_MESSAGE } from './worker-channel';
+import { LONGEST_MESSAGE, type QueueSocket } from './worker-channel';
 
 /** How long the answer to a heartbeat may take, in ms: a connection may be gone without a word. */
 const SILENT_MS = 10_000;

@@ -5,7 +5,7 @@ import { type Named, named } from '../producer/names';
 import { shaped } from './answers';
 import type { SocketLike } from './dial';
 import type { HeartbeatAnswer } from './pull-types';
-import type { QueueSocket, QueueSocketEvents } from './queue-socket';
+import type { QueueSocketEvents } from './queue-socket';
 import { outcomesOf, type ReportOutcome, refusalOf, type SentReport } from './report';
 
 export const PROTOCOL = 'tocsin.worker.v1';
@@ -16,12 +16,16 @@ export const LONGEST_MESSAGE = 256 * 1024;
 /** Confirms that it has read after this many characters, if it has nothing else to say. */
 const READ_EVERY = 256 * 1024;
 
+/** A connection as its users see it. */
+export type QueueSocket = Pick<WorkerChannel, keyof WorkerChannel>;
+
 interface Question<T> {
   resolve: (answer: T) => void;
   reject: (error: unknown) => void;
 }
 
-export class WorkerChannel implements QueueSocket {
+/** The worker's end. What waits for an answer gets an {@link UnavailableError} when the connection breaks off. */
+export class WorkerChannel {
   isOpen = true;
   /** What waits for an answer that names it. */
   readonly #questions = new Map<number, Question<Record<string, unknown>>>();
@@ -43,10 +47,12 @@ export class WorkerChannel implements QueueSocket {
     socket.addEventListener('error', () => this.#over());
   }
 
+  /** Asks for this many more jobs. */
   ready(count: number): void {
     this.#say(`{"type":"ready","count":${count}${this.#readSoFar()}}`);
   }
 
+  /** Sends reports. @param ready asks for this many more jobs */
   async report(reports: readonly SentReport[], ready: number): Promise<ReportOutcome[]> {
     const texts = reports.map(({ text }) => text).join(',');
     const jobIds = reports.map(({ jobId }) => jobId);
@@ -54,6 +60,7 @@ export class WorkerChannel implements QueueSocket {
     return outcomesOf(await this.#ask('report', `${more},"reports":[${texts}]`), jobIds);
   }
 
+  /** Enqueues jobs, all or none. @param jobs their texts, comma-separated */
   enqueue(jobs: string): Promise<unknown> {
     return this.#ask('enqueue', `,"jobs":[${jobs}]`);
   }
@@ -67,6 +74,7 @@ export class WorkerChannel implements QueueSocket {
     });
   }
 
+  /** @param body of a heartbeat over HTTP */
   async heartbeat(body: string): Promise<HeartbeatAnswer> {
     const asked = this.#ask('heartbeat', `,${body.slice(1, -1)}`);
     const id = this.#lastId;
@@ -78,6 +86,7 @@ export class WorkerChannel implements QueueSocket {
     }
   }
 
+  /** Resolves if the other side is there. */
   ping(): Promise<void> {
     return new Promise((resolve, reject) => {
       if (!this.isOpen) return reject(lost());
@@ -86,6 +95,7 @@ export class WorkerChannel implements QueueSocket {
     });
   }
 
+  /** Takes no more jobs. Resolves when none comes any more. */
   pause(): Promise<void> {
     return new Promise((resolve) => {
       if (!this.isOpen) return resolve();
@@ -101,6 +111,7 @@ export class WorkerChannel implements QueueSocket {
     this.#giveUp();
   }
 
+  /** Closes a connection whose other side does not answer any more. */
   abandon(): void {
     if (!this.isOpen) return;
     this.close();

@@ -1,5 +1,5 @@
 import type { Hono } from 'hono';
-import type { TocsinClient } from '../client/client';
+import type { AnyJobs, TocsinClient } from '../client/client';
 import type { Env } from '../config';
 import { declare } from '../declaration';
 import { RUNNABLE, type Runnable } from '../handler/runnable';
@@ -11,8 +11,6 @@ import { DEPLOYMENT } from './deployment';
 import { inside, insideClient, knowHandlers } from './inside';
 import { isOurs, mountable } from './mount';
 import { readOptions, type TocsinOptions } from './options';
-
-type AnyJobs = Record<string, readonly unknown[]>;
 
 /** The deployment, as its own code uses it. */
 export interface TocsinDeployment<Jobs extends Record<keyof Jobs, readonly unknown[]> = AnyJobs>

@@ -1,13 +1,11 @@
 /** A deployment of the queue in a test: enqueue, let time pass, look. */
 import { afterEach, beforeEach, vi } from 'vitest';
-import type { JobOf, TocsinClient } from '../../client/client';
+import type { AnyJobs, JobOf, TocsinClient } from '../../client/client';
 import type { JobQuery } from '../../client/queries';
 import { requireDuration } from '../../handler/duration';
 import type { Duration, JobEnvelope } from '../../producer/envelope';
 import type { EnqueueOptions, Moment } from '../../producer/job';
 import { World } from './world';
-
-type AnyJobs = Record<string, readonly unknown[]>;
 
 /** New Year 2040: so far in the future that no alarm fires by itself. */
 const START = Date.UTC(2040, 0, 1);
