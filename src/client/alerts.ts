@@ -7,14 +7,12 @@ import type { ListOptions } from './pages';
 import type { Requests } from './requests';
 import { pathTo } from './transport';
 
-/**
- * What is watched: part of attempts that failed, age of the oldest job in s, jobs that have not ended, dead letters.
- */
+/** The share of failed attempts, the age of the oldest job in s, jobs that have not ended, or dead letters. */
 export type AlertMetric = contract.AlertMetric;
 
 export type AlertOptions = Named<contract.AlertRequest>;
 
-/** How a rule stands in a queue. */
+/** The state of a rule in one queue. */
 export type AlertInQueue = Named<contract.AlertInQueue>;
 
 export type Alert = Named<contract.Alert>;

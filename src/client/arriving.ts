@@ -22,7 +22,6 @@ export function byCall(jobs: readonly JobEnvelope[]): JobEnvelope[][] {
   return calls;
 }
 
-/** Holds the jobs of a chunk until all of them are there. */
 export class Arriving {
   readonly #open = new Map<string, JobEnvelope[]>();
   #timer: ReturnType<typeof setTimeout> | null = null;
@@ -50,7 +49,7 @@ export class Arriving {
     else if (this.#timer !== null) this.#stop();
   }
 
-  /** No more jobs come: gives what there is. */
+  /** Gives incomplete chunks as they are. */
   flush(): void {
     this.#stop();
     const rest = [...this.#open.values()].flat();

@@ -15,7 +15,7 @@ const PARALLEL = 6;
 
 const encoder = new TextEncoder();
 
-/** Sends jobs; answers an envelope for each, in order, or throws for all of them. */
+/** Resolves with an envelope for each job, in order, or rejects for all of them. */
 export type SendJobs = (jobs: PreparedJob[]) => Promise<JobEnvelope[]>;
 
 interface Waiting {
@@ -82,10 +82,7 @@ export class Batcher {
   }
 }
 
-/**
- * Batches of one queue each, in the order of arrival. Jobs with known ids go apart, because their batch may be
- * repeated; a job under an idempotency key goes alone, because the key covers its whole request.
- */
+/** Batches of one queue: jobs with ids apart, for they may be sent again; jobs under an idempotency key alone. */
 function split(waiting: Waiting[], maxBatch: number): Waiting[][] {
   const batches: Waiting[][] = [];
   const open = new Map<string, { batch: Waiting[]; bytes: number }>();
@@ -123,7 +120,6 @@ export function asIfAlone(error: unknown): unknown {
   return isAboutOneJob(error) ? withoutIndex(error) : error;
 }
 
-/** The error as if the job had been sent alone. */
 function withoutIndex(error: TocsinError): TocsinError {
   const { index, ...details } = error.details;
   const prefix = `jobs[${String(index)}].`;

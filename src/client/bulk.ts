@@ -16,7 +16,6 @@ const MAX_WAIT_S = 20;
 /** The outcome for one job. */
 export type BulkItem = Omit<Named<OperationItem>, 'index'>;
 
-/** What an operation would act on. */
 export type BulkPreview = Omit<Named<OperationPreview>, 'dryRun' | 'action' | 'searched'>;
 
 /** The outcome of an operation; its progress while it is not `completed`. */
@@ -36,7 +35,6 @@ export interface BulkResult {
   items: BulkItem[];
 }
 
-/** Names an operation, so that it can be repeated. */
 export interface BulkOptions {
   /** 1 … 256 characters. The server begins the same operation under the same key once, so the client may repeat it. */
   idempotencyKey?: string;

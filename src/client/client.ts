@@ -49,7 +49,7 @@ export type JobOf<Jobs extends Record<keyof Jobs, readonly unknown[]>, Options =
   [Type in keyof Jobs & string]: NewJob<Type, Jobs[Type], Options>;
 }[keyof Jobs & string];
 
-/** A stored job of any type of a job map: its `type` tells what its `args` are. */
+/** A stored job of any type of a job map; its `type` determines its `args`. */
 export type StoredJobOf<Jobs extends Record<keyof Jobs, readonly unknown[]>> = string extends keyof Jobs
   ? JobEnvelope
   : { [Type in keyof Jobs & string]: JobEnvelope<Jobs[Type]> & { type: Type } }[keyof Jobs & string];

@@ -2,10 +2,7 @@ import { byCursor, type ListOptions } from './pages';
 import type { Requests } from './requests';
 import { pathTo } from './transport';
 
-/**
- * The calls that every collection has. @param path of the collection @param listed the member of a page that has its
- * entries @param read takes one entry from an answer
- */
+/** The calls that every collection has. @param listed the member of a page with its entries @param read gets one */
 export function collection<One, Listed = One>(
   requests: Requests,
   path: string,

@@ -9,13 +9,11 @@ import type { ListOptions } from './pages';
 import type { Requests } from './requests';
 import { pathTo } from './transport';
 
-/** A group with its schedules. */
 export type CronGroup = Pick<Named<contract.CronGroup>, 'name' | 'entries'>;
 
 /** What declaring a group did. The lists hold names. */
 export type CronGroupResult = CronGroup & Omit<Named<contract.CronGroupDeclared>, 'group' | 'count' | 'warnings'>;
 
-/** An entry of the list of groups. */
 export type CronGroupSummary = Named<contract.CronGroupSummary>;
 
 /** Groups of cron entries, as `tocsin.cronGroups`. */

@@ -5,7 +5,6 @@ import { member, shaped } from './answers';
 
 export type CronStatus = Named<contract.CronStatus>;
 
-/** A job that a schedule has enqueued. */
 export type CronExecution = Named<contract.CronExecution>;
 
 /** A fire, or several in a row, that enqueued nothing. */

@@ -10,7 +10,6 @@ import { byCursor, type ListOptions, parametersFrom } from './pages';
 import type { Requests } from './requests';
 import { pathTo } from './transport';
 
-/** Which schedules to list. */
 export interface CronQuery {
   enabled?: boolean;
   group?: string;
@@ -48,10 +47,7 @@ export interface Crons<Job extends CronJob = CronJob> {
    * @returns the job; `deduplicated: true` when its unique policy has found another @throws {NotFoundError}
    */
   trigger(name: string): Promise<JobEnvelope>;
-  /**
-   * The jobs that an entry enqueued recently, and its skipped fires. @param options.limit 1 … 50 @throws
-   * {NotFoundError}
-   */
+  /** The jobs that an entry enqueued recently, and its skipped fires. @param options.limit 1 … 50 */
   history(name: string, options?: { limit?: number }): Promise<CronHistory>;
 }
 

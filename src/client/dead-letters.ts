@@ -21,7 +21,6 @@ export type DeadLetterQuery = Omit<Named<contract.DeadLetterQuery>, 'since' | 'u
 /** What to change about a job before it runs again. */
 export interface RetryOverride extends Named<contract.RetryOverride> {}
 
-/** How many dead letters there are, and of what kind. */
 export interface DeadLetterStats extends Named<contract.DeadLetterStats> {}
 
 /** Dead letters that match, or all of all queues. `createdAfter` and `createdBefore` mean the discard. */

@@ -36,7 +36,7 @@ export function createDial(endpoint: Endpoint, settings: SendSettings): Dial | u
   };
 }
 
-/** Do sockets send headers here? Then the key need not stand in the address. */
+/** Where sockets send headers, the key need not be in the address. */
 function takesHeaders(): boolean {
   const { process } = globalThis as { process?: { versions?: { node?: string } } };
   const { Deno } = globalThis as { Deno?: unknown };

@@ -21,7 +21,6 @@ import { keyHeader, type Requests } from './requests';
 import { metaWithTrace, type TraceHeaders, Tracing } from './tracing';
 import { pathTo, type Send } from './transport';
 
-/** Asks for an answer without what the request brought. */
 const MINIMAL = { Prefer: 'return=minimal' };
 
 /** Most jobs in one request. */
@@ -32,7 +31,6 @@ export interface BatchOptions {
   idempotencyKey?: string | undefined;
 }
 
-/** How many jobs are enqueued each on its own. */
 export interface BulkEnqueueOptions extends BatchOptions {
   /** `partial` takes each job on its own; `atomic` takes all or none. Default `partial`. */
   atomicity?: 'partial' | 'atomic' | undefined;
@@ -62,28 +60,21 @@ export interface BulkEnqueued {
   items: EnqueueOutcome[];
 }
 
-/** How jobs are gathered. */
 export interface GatherOptions {
-  /** Most jobs in a request, 1 … 1000. */
   maxBatch: number;
   /** In ms; undefined: the present turn. */
   linger: number | undefined;
-  /** How much is answered of each. */
   answers: 'minimal' | 'full';
   /** An id for each job of a queue, or none. */
   newId: (queue: string) => string | undefined;
-  /** What is registered for a type. */
   defaultsOf: DefaultsOf;
-  /** Traces what is enqueued. */
   otel: OpenTelemetry | undefined;
-  /** Sockets for what was gathered, where there are any. */
   sockets: () => ProducerSockets | undefined;
   signal: AbortSignal | undefined;
 }
 
 const queuesOf = (jobs: readonly PreparedJob[]) => jobs.map(({ queue }) => queue);
 
-/** The sending side of a client. */
 export class Enqueuer {
   readonly #newId: (queue: string) => string | undefined;
   readonly #batcher: Batcher;
@@ -107,8 +98,7 @@ export class Enqueuer {
     const options = withDefaults(given, this.options.defaultsOf(type));
     const { queue = DEFAULT_QUEUE, idempotencyKey, meta } = options;
     const send = (trace: TraceHeaders): Promise<JobEnvelope> => {
-      // Jobs of several spans share a request. Under a key the text must be the same each time, and such a job goes
-      // alone.
+      // Jobs of several spans share a request. A job under a key goes alone, and its text must be the same each time.
       if (idempotencyKey !== undefined)
         return this.#batcher.add({ ...prepare(type, args, options, this.#newId), trace });
       const traced = metaWithTrace(meta, trace);
@@ -199,10 +189,7 @@ export class Enqueuer {
     }
   }
 
-  /**
-   * The jobs that an earlier try has made: a batch is written whole, so one means all. If one is missing or of
-   * another type, another producer took an id, and the refusal stands.
-   */
+  /** The jobs of an earlier try: a batch is written whole. If one is missing, another producer took its id. */
   async #existing(jobs: PreparedJob[], refusal: unknown): Promise<JobEnvelope[]> {
     try {
       const found: JobEnvelope[] = [];
@@ -219,7 +206,7 @@ export class Enqueuer {
   }
 }
 
-/** The outcomes of all jobs: of those that were sent, and of those that were not. */
+/** Merges the outcomes of the jobs that were not sent. */
 function withRefused({ succeeded, items }: BulkEnqueued, refused: ReadonlyMap<number, Refusal>): BulkEnqueued {
   const sent = [...items];
   const total = sent.length + refused.size;

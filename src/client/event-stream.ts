@@ -9,13 +9,9 @@ export interface StreamMessage {
   retry?: number;
 }
 
-/** Nothing, not even a sign of life, came for too long. */
 export class SilentStream extends Error {}
 
-/**
- * Messages as they arrive, until the server ends the stream. @param silentMs the longest time without a byte
- * @throws {SilentStream} and whatever the connection fails with
- */
+/** Messages until the server ends the stream. @param silentMs the longest time without a byte @throws {SilentStream} */
 export async function* messagesOf(body: ReadableStream<Uint8Array>, silentMs: number): AsyncGenerator<StreamMessage> {
   const decoder = new TextDecoder();
   let text = '';

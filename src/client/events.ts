@@ -6,7 +6,6 @@ import { type Following, type FollowOptions, type FollowQuery, follow } from './
 import { byCursor, type ListOptions, parametersFrom } from './pages';
 import type { Requests } from './requests';
 
-/** Which events are meant. */
 export interface EventQuery {
   queue?: string | readonly string[];
   types?: readonly string[];

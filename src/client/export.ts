@@ -9,7 +9,6 @@ import { shaped } from './answers';
 import { chunksOf } from './event-stream';
 import { type Open, pathTo, type Send } from './transport';
 
-/** What an export takes along. */
 export interface ExportOptions {
   /** With all jobs that have ended. Default: of these, dead letters only. */
   ended?: boolean;
@@ -18,7 +17,6 @@ export interface ExportOptions {
 /** A file: its text, or its bytes, in pieces. */
 export type FileText = AsyncIterable<string | Uint8Array> | Iterable<string | Uint8Array>;
 
-/** How a file is imported. */
 export interface ImportOptions {
   /** The queue may have other jobs; these stay, and so do its settings. */
   merge?: boolean;
@@ -28,7 +26,6 @@ export interface ImportOptions {
   onProgress?: (sofar: Imported) => void;
 }
 
-/** What an import has come to. */
 export type Imported = Named<contract.Imported>;
 
 const TYPE = 'application/x-ndjson';
@@ -81,7 +78,6 @@ export async function importQueue(send: Send, name: string, file: FileText, opti
   return await sender.end();
 }
 
-/** Sends parts, several together. */
 export class Sender {
   private parts: Part[] = [];
   private chars = 0;

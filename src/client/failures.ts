@@ -7,7 +7,7 @@ import { parametersFrom } from './pages';
 import type { Requests } from './requests';
 import { pathTo } from './transport';
 
-/** How a failed job stands: a dead letter, discarded otherwise, waiting for its next attempt. */
+/** A dead letter, discarded otherwise, or waiting for its next attempt. */
 export type FailureState = contract.FailureState;
 
 /** Which failures. Conditions must all hold; of a list any value may match. */

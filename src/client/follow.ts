@@ -32,7 +32,7 @@ export interface Following {
 /** The server shows every 15 s that it is alive. */
 const SILENT_MS = 45_000;
 
-/** Pauses before connecting again: at first what the server says, at most this, in ms. */
+/** Pauses before connecting again, in ms: the first, unless the server names one, and the longest. */
 const FIRST_PAUSE_MS = 3_000;
 const LONGEST_PAUSE_MS = 30_000;
 

@@ -44,10 +44,8 @@ export interface InspectedJob extends JobEnvelope {
   deadLetter?: boolean;
 }
 
-/** A job without its payload. */
 export type JobSummary = Omit<JobEnvelope, 'args' | 'meta' | 'result' | 'errors' | 'retryEffective'>;
 
-/** The order of an operator's list. */
 export interface SummaryOrder {
   /** Default `createdAt`. */
   sort?: 'createdAt' | 'scheduledAt' | 'priority';
@@ -62,10 +60,7 @@ const LONGEST_WAIT_S = 60;
 export interface StoredJobs {
   /** Reads a job. @throws {NotFoundError} when there is none, or its retention has passed */
   get(id: string): Promise<JobEnvelope>;
-  /**
-   * Cancels a job that has not ended. A running handler is not stopped, but its report is refused.
-   * @throws {NotFoundError} {@link ConflictError} when the job has ended
-   */
+  /** Cancels a job; a running handler's report is refused. @throws {NotFoundError} {@link ConflictError} when ended */
   cancel(id: string): Promise<JobEnvelope>;
   /**
    * Makes a job available that was enqueued as `pending`.
@@ -89,9 +84,7 @@ export interface StoredJobs {
   retry(id: string): Promise<JobEnvelope>;
   /** Every job that matches, newest first, read page by page, each at most once. Later jobs are not included. */
   list(query?: JobQuery, options?: ListOptions): AsyncGenerator<JobEnvelope>;
-  /**
-   * One page of {@link StoredJobs.list}. @param options.limit 1 … 200; default 100 @param options.cursor `nextCursor`
-   */
+  /** One page of {@link StoredJobs.list}. @param options.limit 1 … 200; default 100 */
   page(query?: JobQuery, options?: { limit?: number; cursor?: string }): Promise<JobPage>;
   /** How many jobs match, without reading them. */
   count(query?: JobQuery): Promise<number>;
@@ -133,14 +126,9 @@ export interface StoredJobs {
   history(id: string, options?: ListOptions): AsyncGenerator<JobHistoryEvent>;
   /** The attempts of a job that failed, and the policy by which it is retried. @throws {NotFoundError} */
   retries(id: string): Promise<JobRetries>;
-  /**
-   * Reads a job with its policy, all its errors, and why it was discarded. Needs `admin:read`. @throws {NotFoundError}
-   */
+  /** A job with its policy, all its errors, and why it was discarded. Needs `admin:read`. @throws {NotFoundError} */
   inspect(id: string): Promise<InspectedJob>;
-  /**
-   * Every job that matches, without its payload. Needs `admin:read`. Orders other than creation read every match and
-   * refuse too many. @throws {InvalidJobError}
-   */
+  /** Jobs without payload. Needs `admin:read`. Orders other than creation refuse too many. @throws {InvalidJobError} */
   summaries(query?: JobQuery, options?: ListOptions & SummaryOrder): AsyncGenerator<JobSummary>;
 }
 

@@ -9,7 +9,6 @@ const LATE_MS = 1_000;
 /** Jobs named in the report of a blocked event loop, at most. */
 const MAX_NAMED = 5;
 
-/** What is known of a job that runs. */
 interface Running {
   job: { id: string; type: string };
   /** Epoch ms. */
@@ -38,10 +37,7 @@ export class LoopWatch<After> {
   #timer: ReturnType<typeof setInterval> | null = null;
   #due = Number.POSITIVE_INFINITY;
 
-  /**
-   * @param blocked called with the time for which the loop was blocked, in ms, and what followed
-   * @param turned called while the loop turns
-   */
+  /** @param blocked gets the time that the loop was blocked, in ms @param turned called while the loop turns */
   constructor(
     private readonly blocked: (ms: number, after?: After) => void,
     private readonly turned: () => void,

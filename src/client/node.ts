@@ -1,6 +1,5 @@
 /** Threads of Node, looked up at run time so that bundles for other platforms need none. */
 
-/** A thread of Node, as far as it is used here. */
 export interface Thread {
   postMessage(message: unknown): void;
   on(event: 'message', listener: (message: never) => void): unknown;
@@ -19,10 +18,7 @@ interface Host {
   process?: { getBuiltinModule?: (name: string) => { Worker?: ThreadClass } | undefined };
 }
 
-/**
- * Starts a thread, where there are any. @param code CommonJS; it may `import()` modules @param name for debuggers
- * @throws {DOMException} when `workerData` cannot be given to a thread
- */
+/** @param code CommonJS @returns undefined: no threads here @throws {DOMException} `workerData` cannot be cloned */
 export function startThread(code: string, workerData: unknown, name: string): Thread | undefined {
   const { process } = globalThis as Host;
   const { Worker } = process?.getBuiltinModule?.('node:worker_threads') ?? {};

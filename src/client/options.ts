@@ -35,10 +35,7 @@ export type ClientOptions = Endpoint & {
    * belongs to the request that opened it. Default false.
    */
   socket?: boolean | undefined;
-  /**
-   * Gets what the server warns of with an answer, such as a job whose type no handler takes. Default: `console.warn`,
-   * each text once.
-   */
+  /** Receives the server's warnings, as of a job type without handler. Default: `console.warn`, each text once. */
   onWarning?: ((warning: string) => void) | undefined;
   /** What `defineHandlers` returned: jobs of its types get the `defaults` registered there. */
   handlers?: HandlerWorker | undefined;

@@ -27,7 +27,7 @@ type Runs =
   | { retry?: RetryChange | null; maxAttempts?: never }
   | { retry?: (RetryChange & { maxAttempts?: never }) | null; maxAttempts?: number | null };
 
-/** Options of which a change says the new value, and nothing else. */
+/** Options that a change replaces by a new value. */
 type Replaced = Pick<
   StepOptions,
   Exclude<Camel<OptionsThat<'patch'>> & ClientOption, keyof Start | keyof Runs | 'retention'>

@@ -10,7 +10,6 @@ import { pathTo } from './transport';
 /** `strict`: in the order of the queues; else each queue has its portion. */
 export type PoolStrategy = contract.PoolStrategy;
 
-/** A pool, and how it stands. */
 export type QueuePool = Named<contract.QueuePool>;
 
 export type PoolOptions = Readonly<Omit<Named<contract.PoolRequest>, 'queues'>> & { queues: readonly string[] };

@@ -1,7 +1,4 @@
-/**
- * Sockets over which a long-lived client enqueues, one per queue, reconnected when lost. Jobs go over HTTP while a
- * socket cannot take them.
- */
+/** Sockets of a long-lived client, one per queue. Jobs go over HTTP while a socket cannot take them. */
 import { aborted, InvalidJobError } from '../producer/errors';
 import type { PreparedJob } from '../producer/job';
 import { member } from './answers';
@@ -13,18 +10,15 @@ import { LONGEST_MESSAGE, PROTOCOL, type QueueSocket, WorkerChannel } from './wo
 /** Sockets at once; the least recently used one is closed for another queue. */
 const MAX_SOCKETS = 50;
 
-/** What may be on its way over one socket without an answer: characters, and messages. More waits. */
+/** Most characters and messages without an answer over one socket; more must wait. */
 const MAX_HELD_CHARS = 2 * 1024 * 1024;
 const MAX_HELD_MESSAGES = 64;
 
-/** How they connect and send. */
 export interface ProducerOptions {
   dial: Dial;
   /** How long an answer may take, in ms. */
   timeoutMs: number;
-  /** The client's name for itself. */
   id: string;
-  /** Gets the warnings of answers. */
   onWarning: (warning: string) => void;
 }
 
@@ -35,10 +29,7 @@ export class ProducerSockets {
 
   constructor(private readonly options: ProducerOptions) {}
 
-  /**
-   * Sends jobs of one queue, all or none. @returns the answer; undefined: no socket can take them now
-   * @throws {UnavailableError} when the connection breaks off before the answer; {@link InvalidJobError} and others
-   */
+  /** Enqueues jobs, all or none. @returns undefined: no socket takes them now @throws {UnavailableError} and others */
   async send(queue: string, jobs: readonly PreparedJob[], signal: AbortSignal | undefined): Promise<unknown> {
     const text = jobs.map(({ json }) => json).join(',');
     if (this.#isClosed || text.length > LONGEST_MESSAGE) return undefined;
@@ -82,7 +73,6 @@ class ProducerSocket {
     private readonly options: ProducerOptions,
   ) {}
 
-  /** Does something wait for an answer? */
   get isBusy(): boolean {
     return this.#heldMessages > 0;
   }

@@ -36,7 +36,7 @@ export type RecordedStep = Pick<Named<steps.StepRecorded>, 'result' | 'signal' |
 
 type Handler = Named<contract.HandlerSettings>;
 
-/** What the handler of a type, or of all others (`*`), says about retries; the job's own settings go before. */
+/** Retry settings of the handler of a type, or of all others (`*`); the job's own settings override them. */
 export interface HandlerSettings extends Pick<Handler, 'type'> {
   retry?: NonNullable<Handler['retry']> | undefined;
   maxAttempts?: NonNullable<Handler['maxAttempts']> | undefined;
@@ -47,6 +47,6 @@ export interface HandlerSettings extends Pick<Handler, 'type'> {
 export interface Wanted {
   /** Only jobs of these types, at most 1000. Default: of any. */
   types?: readonly string[] | undefined;
-  /** What its handlers of these types say. Default: what was said before holds. */
+  /** Settings of its handlers. Default: unchanged. */
   handlers?: readonly HandlerSettings[] | undefined;
 }

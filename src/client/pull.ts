@@ -43,10 +43,10 @@ const idsOf = (reports: readonly SentReport[]) => reports.map(({ jobId }) => job
 /** The longest that the server waits for work, in ms. */
 const LONGEST_WAIT_MS = 20_000;
 
-/** Types that a socket takes, in characters of JSON. */
+/** Longest list of types in the address of a socket, in characters of JSON. */
 const MAX_TYPES_CHARS = 1200;
 
-/** What its handlers may say when it connects, in characters of JSON: it is a part of the address. */
+/** Longest settings of handlers in the address of a socket, in characters of JSON. */
 const MAX_HANDLERS_CHARS = 4096;
 
 /** Default lease of jobs that `run` fetches, in ms: heartbeats keep it, and it ends soon after its worker died. */
@@ -73,7 +73,7 @@ export class PullWorker<Job extends Held & { type: string; args: readonly unknow
     /** The worker's name for itself. */
     readonly id: string,
     private readonly options: WorkerOptions,
-    /** Length of its leases where neither it nor the job nor the queue says anything, in ms. */
+    /** Default length of its leases, in ms. */
     private readonly defaultLeaseMs?: number,
   ) {
     this.#requests = connect({});
@@ -115,23 +115,20 @@ export class PullWorker<Job extends Held & { type: string; args: readonly unknow
     return counts ? `${wanted.slice(0, -1)},"counts":${JSON.stringify(counts)}}` : wanted;
   }
 
-  /** What is said about the length of its leases. */
   get #leases() {
     const { visibilityTimeoutMs } = this.options;
     const defaultMs = visibilityTimeoutMs === undefined ? this.defaultLeaseMs : undefined;
     return { visibilityTimeoutMs, defaultVisibilityTimeoutMs: defaultMs };
   }
 
-  /**
-   * Reports ended jobs and fetches the next ones, in one request that does not wait. Not repeated after a lost answer.
-   */
+  /** Reports ended jobs and fetches the next ones in one request, which does not wait and is not repeated. */
   async exchange(reports: readonly SentReport[], { waitMs: _, ...options }: FetchOptions): Promise<Exchanged<Job>> {
     const wanted = this.#wanted(options);
     const body = `${wanted.slice(0, -1)},"reports":[${textsOf(reports)}]}`;
     const answer = await this.#requests.once('POST', '/workers/fetch', body);
     const jobs = listOf<Job>(answer, 'jobs', 'the jobs');
-    const told = member(answer, 'reports');
-    return told === undefined ? { jobs } : { jobs, outcomes: outcomesOf(told, idsOf(reports)) };
+    const reported = member(answer, 'reports');
+    return reported === undefined ? { jobs } : { jobs, outcomes: outcomesOf(reported, idsOf(reports)) };
   }
 
   /** The longest that a fetch waits, in ms: the server allows 20 s, and the client must not give up before. */
@@ -141,8 +138,8 @@ export class PullWorker<Job extends Held & { type: string; args: readonly unknow
 
   /**
    * Fetches and runs jobs of the types that it has handlers for, extends their leases and obeys operators. It ends when
-   * the signal fires or an operator says `terminate`. Resolves when every job that it began is reported, or given back
-   * after `shutdownTimeoutMs`.
+   * the signal fires or an operator directs `terminate`. Resolves when every job that it began is reported, or given
+   * back after `shutdownTimeoutMs`.
    * @param handlers functions of `(job, ctx)` by type, or what `defineHandlers` returned
    * @throws {TypeError} when a handler or an option is wrong
    * @throws {UnauthorizedError} when the key is refused before any fetch was answered
@@ -156,14 +153,14 @@ export class PullWorker<Job extends Held & { type: string; args: readonly unknow
     const { concurrency } = options;
     const about = { ...(concurrency !== undefined && { concurrency }), ...this.options };
     const own = new PullWorker(this.connect, this.id, about, LEASE_MS);
-    const deafen = this.onCancelled((job) => own.#tell(job));
+    const unsubscribe = this.onCancelled((job) => own.#notify(job));
     try {
       await runner<Job, Env>(own, handlers, options, {
         chosenMs: this.options.visibilityTimeoutMs,
         defaultMs: LEASE_MS,
       });
     } finally {
-      deafen();
+      unsubscribe();
     }
   }
 
@@ -246,12 +243,12 @@ export class PullWorker<Job extends Held & { type: string; args: readonly unknow
     events: QueueSocketEvents,
   ): Promise<QueueSocket | undefined> {
     const { dial } = this.#requests;
-    const said = handlers && jsonOf(handlers);
-    const isTooLong = JSON.stringify(types ?? []).length > MAX_TYPES_CHARS || (said ?? '').length > MAX_HANDLERS_CHARS;
-    if (!dial || isTooLong) return undefined;
+    const settings = handlers && jsonOf(handlers);
+    const fits = JSON.stringify(types ?? []).length <= MAX_TYPES_CHARS && (settings ?? '').length <= MAX_HANDLERS_CHARS;
+    if (!dial || !fits) return undefined;
     const query = new URLSearchParams({ queue, worker_id: this.id });
     if (types) query.set('types', types.join(','));
-    if (said !== undefined) query.set('handlers', said);
+    if (settings !== undefined) query.set('handlers', settings);
     const { visibilityTimeoutMs: ownMs, defaultVisibilityTimeoutMs: defaultMs } = this.#leases;
     if (ownMs !== undefined) query.set('visibility_timeout_ms', String(ownMs));
     if (defaultMs !== undefined) query.set('default_visibility_timeout_ms', String(defaultMs));
@@ -263,11 +260,11 @@ export class PullWorker<Job extends Held & { type: string; args: readonly unknow
     const body = this.#about(job, { ...report });
     const sent = await this.#requests.safely('PUT', pathTo`/jobs/${job.id}/progress`, body);
     const answer = shaped<ProgressAnswer>(sent, 'jobId', 'the progress');
-    if (answer.cancelled) this.#tell(job);
+    if (answer.cancelled) this.#notify(job);
     return answer;
   }
 
-  /** Calls `listener` when the answer to a report says that its job was cancelled. @returns unsubscribes */
+  /** Calls `listener` when the answer to a report shows that its job was cancelled. @returns unsubscribes */
   onCancelled(listener: (job: Held) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
@@ -285,10 +282,7 @@ export class PullWorker<Job extends Held & { type: string; args: readonly unknow
     await this.#requests.safely('DELETE', pathTo`/jobs/${job.id}/checkpoint`, this.#about(job, {}));
   }
 
-  /**
-   * Records a durable step, or a signal that did not come. @returns an earlier record, which wins
-   * @throws {ConflictError} when this attempt is over
-   */
+  /** Records a step or a timed-out signal. @returns an earlier record, which wins @throws {ConflictError} when over */
   async recordStep(job: Held, name: string, record: StepRecord): Promise<StepRecord | undefined> {
     const path = pathTo`/jobs/${job.id}/steps/${name}`;
     const answer = await this.#requests.safely('PUT', path, this.#about(job, { ...record }));
@@ -314,7 +308,7 @@ export class PullWorker<Job extends Held & { type: string; args: readonly unknow
     );
   }
 
-  #tell(job: Held): void {
+  #notify(job: Held): void {
     for (const listener of this.#listeners) listener(job);
   }
 

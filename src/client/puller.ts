@@ -33,7 +33,6 @@ export interface ReleaseOptions {
 /** Settings of the client that a worker may have otherwise. */
 export type WorkerConnection = Pick<ClientOptions, 'signal' | 'timeoutMs' | 'retry'>;
 
-/** The answer to a fetch that brought reports. */
 export interface Exchanged<Job> {
   jobs: Job[];
   outcomes?: ReportOutcome[];
@@ -49,15 +48,11 @@ export interface Puller {
   readonly longestWaitMs: number;
   fetch(options: FetchOptions): Promise<JobEnvelope[]>;
   settle(job: Held, answer: DeliveryOutcome): Promise<unknown>;
-  /** How a handler ended, as it is written among other reports. */
   writeReport(job: Held, answer: DeliveryOutcome): SentReport;
-  /** What a job says while it runs, as it is written among other reports. */
   writeNote(job: Held, note: Note): SentReport;
   /** Sends reports together. @throws {NotFoundError} about the route when the server is of an earlier release */
   sendReports(reports: readonly SentReport[]): Promise<ReportOutcome[]>;
-  /**
-   * Sends reports, and fetches. Does not wait for work. `outcomes` is absent when the server is of an earlier release.
-   */
+  /** Sends reports, and fetches without waiting. `outcomes` is absent with a server of an earlier release. */
   exchange(reports: readonly SentReport[], options: FetchOptions): Promise<Exchanged<JobEnvelope>>;
   release(job: Held, options: ReleaseOptions): Promise<unknown>;
   progress(job: Held, report: Progress): Promise<{ cancelled?: boolean }>;
@@ -67,7 +62,6 @@ export interface Puller {
   enqueue(child: Record<string, unknown>): Promise<JobEnvelope>;
   enqueueMany(children: readonly Record<string, unknown>[]): Promise<JobEnvelope[]>;
   heartbeat(held: readonly Held[], state?: 'drain' | 'stopped'): Promise<HeartbeatAnswer>;
-  /** A heartbeat as it is written. */
   heartbeatText(held?: readonly Held[], state?: 'drain' | 'stopped'): string;
   /** Opens a socket to a queue. Undefined: there can be none. @throws {UnavailableError} when none came about */
   openLine(queue: string, wanted: Wanted, events: QueueSocketEvents): Promise<QueueSocket | undefined>;

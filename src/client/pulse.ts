@@ -1,11 +1,7 @@
-/**
- * Heartbeats from a thread: a handler that computes blocks the event loop, and the leases of all jobs would run out.
- * While the loop stands still, the thread sends heartbeats, which extend all leases of the worker.
- */
+/** A thread sends heartbeats while a handler blocks the event loop, so that the worker's leases do not run out. */
 import { startThread, type Thread } from './node';
 
 export interface Address {
-  /** What paths are added to. */
   base: string;
   headers: Readonly<Record<string, string>>;
 }
@@ -25,7 +21,7 @@ const THREAD = `
 const { parentPort, workerData } = require('node:worker_threads');
 const { url, headers, memory, times } = workerData;
 let { body } = workerData;
-parentPort.on('message', (said) => { body = said; });
+parentPort.on('message', (next) => { body = next; });
 let turn = -1, turned = Date.now(), beaten = 0, sending = false;
 setInterval(() => {
   const now = Date.now(), latest = Atomics.load(memory, ${TURN}), every = Atomics.load(memory, ${EVERY});
@@ -60,7 +56,7 @@ export class Pulse {
         this.#thread = undefined;
       });
     } catch {
-      // So here.
+      // As above.
     }
   }
 
@@ -69,7 +65,6 @@ export class Pulse {
     return this.#thread !== undefined;
   }
 
-  /** The loop turns. */
   turn(): void {
     Atomics.add(this.#memory, TURN, 1);
   }
@@ -79,8 +74,8 @@ export class Pulse {
     Atomics.store(this.#memory, EVERY, Math.min(LONGEST_MS, Math.round(ms)));
   }
 
-  /** What heartbeats say from now on. */
-  say(body: string): void {
+  /** Sets the body of later heartbeats. */
+  setBody(body: string): void {
     this.#thread?.postMessage(body);
   }
 

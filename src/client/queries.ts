@@ -7,15 +7,12 @@ import { type Moment, momentText } from '../producer/job';
 import { wireName } from '../producer/names';
 import { checked, invalid } from './conditions';
 
-/** A value in a payload. */
 export type Scalar = string | number | boolean | null;
 
 /** Numbers from `min` to `max`, both included, or exactly one. */
 export type Range = number | { min?: number; max?: number };
 
-/**
- * Which jobs match. Conditions must all hold; of a list any value may match (of `tags` all must). Times are inclusive.
- */
+/** Conditions must all hold; of a list any value may match (of `tags` all must). Times are inclusive. */
 export interface JobQuery {
   queue?: string | readonly string[];
   ids?: readonly string[];
@@ -38,13 +35,11 @@ export interface JobQuery {
   olderThan?: Duration;
   /** Type of the last error. */
   errorType?: string;
-  /** Words and quoted phrases that the last error says. */
+  /** Words and quoted phrases in the last error. */
   error?: string;
   /** Its group of failures. */
   fingerprint?: string | readonly string[];
-  /**
-   * Words and quoted phrases that the job says: in its arguments, `meta`, tags, type, last error, or as its id begins.
-   */
+  /** Words and quoted phrases in its arguments, `meta`, tags, type or last error, or the beginning of its id. */
   q?: string;
   deadLetter?: boolean;
   /** Id of the job whose handler enqueued them. */

@@ -11,7 +11,6 @@ export type QueueRetention = Named<contract.QueueRetention>;
 
 export type Overflow = contract.Overflow;
 
-/** Settings of a queue. */
 export type QueueConfig = Limited<Named<contract.QueueConfig>, QueueLimits>;
 
 /** A change of settings. It affects only the members that it names; `null` returns one to its default. */
@@ -38,28 +37,24 @@ export type QueueState = Named<contract.QueueState>;
 
 export type QueueSummary = Named<contract.QueueSummary>;
 
-/** How many jobs a queue has in each state. */
 export type QueueCounts = Named<contract.QueueStatistics['stats']>;
 
 export type QueueDetail = Named<contract.QueueDetail>;
 
-/** A queue in the operators' list. */
 export type QueueOverview = Named<contract.QueueOverview>;
 
 export type InspectedQueue = Named<contract.InspectedQueue>;
 
 export type PriorityCount = Named<contract.PriorityCount>;
 
-/** A group of jobs in a queue. */
 export type QueueGroup = Named<contract.QueueGroup>;
 
-/** What limits a group. */
 export type GroupLimits = Named<contract.GroupLimits>;
 
-/** A change of what holds for one group; `null` returns a member to what its queue says. */
+/** A change of one group; `null` returns a member to the queue's setting. */
 export type GroupChange = Named<contract.GroupChange>;
 
-/** One group: what holds for it, and how it gets on. */
+/** One group: its settings and its state. */
 export type QueueGroupDetail = Named<contract.QueueGroupDetail>;
 
 /** The groups of a queue: those with most waiting jobs first. */

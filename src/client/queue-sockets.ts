@@ -42,12 +42,10 @@ export class QueueSockets {
     return this.#keepers.some((keeper) => keeper.queue === queue && keeper.isOpen);
   }
 
-  /** The queues to fetch from over HTTP, while some have a socket. */
   get unconnected(): readonly string[] {
     return this.#keepers.flatMap(({ isOpen, queue }) => (isOpen ? [] : [queue]));
   }
 
-  /** Connects where that can be and it is time to try. */
   async connect(): Promise<void> {
     await Promise.all(this.#keepers.map((keeper) => keeper.connect()));
   }
@@ -57,10 +55,7 @@ export class QueueSockets {
     for (const keeper of this.#keepers) keeper.take(this.#moreFor(keeper, room));
   }
 
-  /**
-   * Sends reports over their queues' sockets, else over HTTP. @param room beside the running jobs; undefined: takes
-   * none
-   */
+  /** Sends reports over their queues' sockets, else over HTTP. @param room for more jobs; undefined: takes none */
   async report(worker: Puller, reports: readonly SentReport[], room: number | undefined): Promise<ReportOutcome[]> {
     const keepers = new Map(this.#keepers.map((keeper) => [keeper.queue, keeper]));
     const groups = new Map<SocketKeeper | undefined, [number, SentReport][]>();
@@ -73,8 +68,8 @@ export class QueueSockets {
     const outcomes: ReportOutcome[] = [];
     const send = async (keeper: SocketKeeper | undefined, group: [number, SentReport][]): Promise<void> => {
       const own = group.map(([, report]) => report);
-      const told = keeper?.canSend(own) ? await this.#over(keeper, worker, own, room) : await worker.sendReports(own);
-      for (const [at, [index]] of group.entries()) outcomes[index] = told[at] as ReportOutcome;
+      const sent = keeper?.canSend(own) ? await this.#over(keeper, worker, own, room) : await worker.sendReports(own);
+      for (const [at, [index]] of group.entries()) outcomes[index] = sent[at] as ReportOutcome;
     };
     await Promise.all([...groups].map(([keeper, group]) => send(keeper, group)));
     return outcomes;
@@ -95,7 +90,6 @@ export class QueueSockets {
     }
   }
 
-  /** How many jobs more this queue may send. */
   #moreFor(keeper: SocketKeeper, room: number): number {
     const free = room + this.#reporting;
     if (free <= 0 || !keeper.isOpen) return 0;
@@ -109,7 +103,6 @@ export class QueueSockets {
     return Math.max(0, most - keeper.ready);
   }
 
-  /** Does it send nothing because as many of its jobs run as may? */
   #isFull({ ready, queue }: SocketKeeper): boolean {
     return ready === 0 && this.host.roomIn(queue) <= 0;
   }

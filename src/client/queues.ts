@@ -85,13 +85,13 @@ export interface Queues {
   /** One group of a queue: what waits and runs, what limits it, and why it starts no job. */
   group(name: string, group: string): Promise<QueueGroupDetail>;
   /**
-   * Changes limits, the weight or the pause of one group; `null` returns one to what the queue says.
-   * @throws {ConflictError} when the queue says nothing of its groups; {@link InvalidJobError}
+   * Changes limits, the weight or the pause of one group; `null` returns one to the queue's setting.
+   * @throws {ConflictError} when the queue has no settings of groups; {@link InvalidJobError}
    * @example
    * await tocsin.queues.changeGroup('invoices', 'acme', { concurrency: 2, rate: { limit: 100, period: 'hour' } });
    */
   changeGroup(name: string, group: string, change: GroupChange): Promise<QueueGroupDetail>;
-  /** Returns a group to what its queue says: no limits of its own, no weight, no pause. */
+  /** Returns a group to its queue's settings: no limits of its own, no weight, no pause. */
   restoreGroup(name: string, group: string): Promise<QueueGroupDetail>;
   /** Pauses a group: its jobs wait until it is resumed, those of others run. @throws {ConflictError} */
   pauseGroup(name: string, group: string): Promise<QueueGroupDetail>;

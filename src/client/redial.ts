@@ -28,17 +28,14 @@ export class Redial {
     this.#nextTry = 0;
   }
 
-  /** None came about. */
   failed(): void {
     this.#nextTry = Date.now() + this.#retries.next();
   }
 
-  /** There can be none. */
   never(): void {
     this.#nextTry = Number.POSITIVE_INFINITY;
   }
 
-  /** The connection broke off. */
   lost(): void {
     if (Date.now() - this.#openedAt > GOOD_AFTER_MS) this.#pauses.reset();
     this.#nextTry = Date.now() + this.pause();

@@ -20,7 +20,6 @@ const GATHER_MS = 5;
 
 type Done = ReportOutcome & { status: 'done' };
 
-/** A report that waits for its request. */
 interface Waiting {
   report: SentReport;
   bytes: number;
@@ -44,13 +43,13 @@ export class ReportGatherer {
   /**
    * @param worker writes them, and sends them one by one @param send sends them together
    * @param fetchTakes at the end of a turn: will a fetch take them along? It must {@link fetch}, or {@link flush}
-   * @param hasLine is there a socket to this queue?
+   * @param hasSocket is there one to this queue?
    */
   constructor(
     private readonly worker: Puller,
     private readonly send: (reports: readonly SentReport[]) => Promise<ReportOutcome[]>,
     private readonly fetchTakes: () => boolean,
-    private readonly hasLine: (queue: string | undefined) => boolean,
+    private readonly hasSocket: (queue: string | undefined) => boolean,
   ) {}
 
   /** How many wait for a request: their jobs run no more. */
@@ -65,28 +64,27 @@ export class ReportGatherer {
   }
 
   async progress(job: Held, { progress, message, data }: Progress): Promise<{ cancelled?: boolean }> {
-    const told = await this.#note(job, { action: 'progress', content: { progress, message, data } });
-    if (told) return { cancelled: told.state === 'cancelled' };
+    const done = await this.#note(job, { action: 'progress', content: { progress, message, data } });
+    if (done) return { cancelled: done.state === 'cancelled' };
     return await this.worker.progress(job, { progress, message, data } as Progress);
   }
 
-  /** Saves a checkpoint, like {@link progress}. */
   async checkpoint(job: Held, state: unknown): Promise<void> {
-    const told = await this.#note(job, { action: 'checkpoint', content: { state } });
-    if (!told) await this.worker.saveCheckpoint(job, state);
+    const done = await this.#note(job, { action: 'checkpoint', content: { state } });
+    if (!done) await this.worker.saveCheckpoint(job, state);
   }
 
   /** Records a step, as {@link progress}. @returns what was on record before, which has won */
   async step(job: Held, name: string, record: StepRecord): Promise<StepRecord | undefined> {
-    const told = await this.#note(job, { action: 'step', content: { name, ...record } });
+    const done = await this.#note(job, { action: 'step', content: { name, ...record } });
     // Sent again alone, it gets what is on record, of any size.
-    if (!told || told.stepOmitted) return await this.worker.recordStep(job, name, record);
-    return told.step && stepRecordOf(told.step);
+    if (!done || done.stepOmitted) return await this.worker.recordStep(job, name, record);
+    return done.step && stepRecordOf(done.step);
   }
 
   /** @returns undefined: it must go alone */
   async #note(job: Held, note: Note): Promise<Done | undefined> {
-    if (this.#oneByOne || !this.hasLine(job.queue)) return undefined;
+    if (this.#oneByOne || !this.hasSocket(job.queue)) return undefined;
     try {
       // The caller sends it alone.
       return await this.#gather(this.worker.writeNote(job, note), async () => undefined);
@@ -116,7 +114,7 @@ export class ReportGatherer {
     if (taken.length === 0) return { jobs: await worker.fetch(options), reported: 0 };
     try {
       const { jobs, outcomes } = await worker.exchange(sent(taken), options);
-      if (outcomes) tell(taken, outcomes);
+      if (outcomes) settle(taken, outcomes);
       else void this.#sendOneByOne(taken);
       return { jobs, reported: taken.length };
     } catch (error) {
@@ -144,7 +142,6 @@ export class ReportGatherer {
     return isEnough || performance.now() - this.#sentAt >= GATHER_MS;
   }
 
-  /** What fits into one request. */
   #take(): Waiting[] {
     let count = 0;
     let bytes = 0;
@@ -161,7 +158,7 @@ export class ReportGatherer {
     this.#underWay++;
     this.#sentAt = performance.now();
     try {
-      tell(taken, await this.send(sent(taken)));
+      settle(taken, await this.send(sent(taken)));
     } catch (error) {
       if (isUnknownPath(error)) await this.#sendOneByOne(taken);
       else for (const { reject } of taken) reject(error);
@@ -178,8 +175,7 @@ export class ReportGatherer {
 
 const sent = (taken: readonly Waiting[]) => taken.map(({ report }) => report);
 
-/** Gives each its outcome. */
-function tell(taken: readonly Waiting[], outcomes: readonly ReportOutcome[]): void {
+function settle(taken: readonly Waiting[], outcomes: readonly ReportOutcome[]): void {
   for (const [index, { resolve, reject }] of taken.entries()) {
     const outcome = outcomes[index];
     if (outcome?.status === 'failed') reject(outcome.error);
@@ -187,7 +183,6 @@ function tell(taken: readonly Waiting[], outcomes: readonly ReportOutcome[]): vo
   }
 }
 
-/** Does the server not know this path? */
 function isUnknownPath(error: unknown): boolean {
   return error instanceof NotFoundError && error.details.resourceType === 'route';
 }

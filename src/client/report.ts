@@ -13,13 +13,13 @@ import { type Named, named } from '../producer/names';
 import { malformed, member } from './answers';
 import type { RecordedStep } from './pull-types';
 
-/** What a report says beside the attempt that it names. */
+/** A report without the attempt that it names. */
 export interface Report {
   action: contract.Report['action'];
   content: Record<string, unknown>;
 }
 
-/** What a job says while it runs. */
+/** A report of a job that runs. */
 export type Note = Report & { action: Exclude<Report['action'], 'ack' | 'nack'> };
 
 export type Held = Pick<JobEnvelope, 'id' | 'attempt' | 'deliveryId'> & Partial<Pick<JobEnvelope, 'queue'>>;

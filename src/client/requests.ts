@@ -37,16 +37,12 @@ export interface Requests {
   settle: <T>(send: (send: Send) => Promise<T>, earlier: Earlier<T>, repeatable?: boolean) => Promise<T>;
   /** Sends a `DELETE`. After a try without an answer, 404 counts as deleted. */
   remove: (path: string) => Promise<void>;
-  /**
-   * Polls until there is an answer. @param ask gets the server's time to answer, in s; undefined: not yet
-   * @throws {WaitTimeoutError}
-   */
+  /** Polls. @param ask gets the server's time to answer, in s; undefined: not yet @throws {WaitTimeoutError} */
   waitFor: <T>(what: string, options: WaitOptions, ask: (seconds: number) => Promise<T | undefined>) => Promise<T>;
   /** The longest wait that the server may be asked for, in ms. */
   longestWaitMs: number;
   /** Opens sockets; undefined where there are none. */
   dial: Dial | undefined;
-  /** Where requests go over the network. */
   address: Address | undefined;
 }
 

@@ -41,7 +41,6 @@ export interface JobOutcomes<Result = unknown> {
   missing: string[];
 }
 
-/** The progress of a job. */
 export interface JobProgress extends Named<progress.JobProgress> {}
 
 /** The checkpoint of a job for its next attempt. */
@@ -61,7 +60,7 @@ export interface FailedAttempt extends Named<history.FailedAttempt> {}
 /** The failed attempts of a job, oldest first, and the policy by which it is retried. */
 export interface JobRetries extends Named<history.JobRetries> {}
 
-/** The steps in an answer: what lies under a name is the handler's own. */
+/** The steps in an answer; their results are the handler's own. */
 export function stepsIn(steps: Record<string, wire.JobStep>): Record<string, JobStep> {
   return Object.fromEntries(
     Object.entries(steps).map(([name, { timed_out, ...rest }]) => [name, timed_out ? { timedOut: true } : rest]),
@@ -71,7 +70,6 @@ export function stepsIn(steps: Record<string, wire.JobStep>): Record<string, Job
 /** Ids in one request. */
 const MAX_IDS = 1000;
 
-/** Has it ended? */
 export function isEnd<Result>(result: JobResult<Result>): result is JobOutcome<Result> {
   return result.state === 'completed' || result.state === 'discarded' || result.state === 'cancelled';
 }

@@ -1,7 +1,6 @@
 /** Repeats requests that may safely be sent again. */
 import { AbortedError, aborted, TocsinError } from '../producer/errors';
 
-/** How a client repeats requests. */
 export interface RetryOptions {
   /** Tries in all, the first included. Default 4; 1: never again. */
   attempts?: number | undefined;
@@ -21,7 +20,6 @@ export interface Retrier {
   signal?: AbortSignal | undefined;
 }
 
-/** What a try knows about earlier tries. */
 export interface Try {
   /** True when an earlier try may have taken effect. */
   mayHaveHappened: boolean;
@@ -67,9 +65,7 @@ export async function pause({ sleep, signal }: Pick<Retrier, 'sleep' | 'signal'>
   });
 }
 
-/**
- * Full jitter over an exponential ceiling, never before the time that the server named. Undefined: too long to wait.
- */
+/** Full jitter over an exponential ceiling, on top of the server's `Retry-After`. Undefined: too long to wait. */
 function waitBefore(retrier: Retrier, attempt: number, retryAfterMs = 0): number | undefined {
   if (retryAfterMs > retrier.maxMs) return undefined;
   const ceiling = Math.min(retrier.maxMs, retrier.baseMs * 2 ** (attempt - 1));

@@ -5,16 +5,14 @@ import { CLIENT_OPTIONS, type ClientOptions } from './options';
 import type { WorkerOptions } from './pull-types';
 import { RUN_OPTIONS, type RunnableHandlers, type RunOptions } from './run';
 
-/** Each member of a union without some keys. */
+/** `Omit` that distributes over a union. */
 type Without<T, Keys extends PropertyKey> = T extends unknown ? Omit<T, Keys> : never;
 
-/** How a worker runs the jobs of one of its queues. */
 export interface QueueOptions {
   /** Jobs at once, 1 … 100. Default: what the worker's `concurrency` allows. */
   concurrency?: number | undefined;
 }
 
-/** Which queue, which jobs, and how to run them. */
 export type RunWorkerOptions<Env = unknown> = Without<ClientOptions, 'signal' | 'socket'> &
   Omit<WorkerOptions, 'queues'> &
   Omit<RunOptions<Env>, 'signal' | 'queueConcurrency'> & {

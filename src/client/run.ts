@@ -27,7 +27,6 @@ export type RunnableHandlers<Job extends { type: string; args: readonly unknown[
   | HandlerWorker<Env>
   | URL;
 
-/** How a worker runs. */
 export interface RunOptions<Env = unknown> {
   /** Ends the worker: it takes no more jobs and finishes those that it began. */
   signal: AbortSignal;
@@ -62,27 +61,21 @@ export interface RunOptions<Env = unknown> {
   env?: Env | undefined;
   /** Receives the log lines of `ctx.log`. Default: that of `defineHandlers`, else the console, one JSON line each. */
   log?: LogSink | undefined;
-  /**
-   * Called with errors of fetches, reports and heartbeats; the worker continues. Default: writes them to the console.
-   */
+  /** Receives errors of fetches, reports and heartbeats; the worker continues. Default: the console. */
   onError?: ((error: unknown) => void) | undefined;
 }
 
-/** The names of these options. */
 export const RUN_OPTIONS = namesOf<RunOptions>({
   ...{ signal: true, concurrency: true, queueConcurrency: true, threads: true, waitMs: true, socket: true },
   ...{ heartbeatMs: true, heartbeatThread: true, shutdownTimeoutMs: true, unhandled: true, env: true, log: true },
   onError: true,
 });
 
-/** The interval of heartbeats, in ms; shorter where leases are, so that some heartbeats may be lost. */
+/** Intervals of heartbeats, in ms; shorter for short leases, so that some heartbeats may be lost. */
 const HEARTBEAT_MS = 5000;
 const SOCKET_HEARTBEAT_MS = 15_000;
 
-/**
- * Runs until the signal fires or an operator says `terminate`, and every job is reported or given back.
- * @throws {TypeError} when a handler or an option is wrong
- */
+/** Runs as {@link PullWorker.run} does. @throws {TypeError} when a handler or an option is wrong */
 export async function runPuller<Job extends { type: string; args: readonly unknown[] }, Env>(
   worker: Puller,
   handlers: RunnableHandlers<Job, Env>,

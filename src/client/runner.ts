@@ -1,11 +1,11 @@
 /**
  * A running pull worker.
  *
- * | phase | fetches | begins when | heartbeats say |
+ * | phase | fetches | begins when | state in heartbeats |
  * |---|---|---|---|
  * | running | while there is room | the first heartbeat has ended | running |
- * | quiet | no | an operator says so; it ends when they say otherwise | running |
- * | ending | no | the signal fires, an operator says `terminate`, or no request can succeed | drain |
+ * | quiet | no | an operator directs it, until they direct otherwise | running |
+ * | ending | no | the signal fires, an operator directs `terminate`, or no request can succeed | drain |
  * | over | no | its jobs have ended, or `shutdownTimeoutMs` later, when the rest is given back | stopped |
  *
  * Draining ends a waiting fetch at the server, so no job is leased in vain; jobs that arrive anyway, or that have no
@@ -35,7 +35,7 @@ export interface RunnerOptions extends JobsOptions {
   /** Use a socket where one can be had? */
   socket: boolean;
   shutdownTimeoutMs: number;
-  /** Send heartbeats from a thread while the loop stands still? */
+  /** Send heartbeats from a thread while the loop is blocked? */
   heartbeatThread: boolean;
   unhandled: 'leave' | 'deadLetter';
   /** Must not throw. */
@@ -84,7 +84,7 @@ export class Runner {
   /** Types without handler that were complained about. */
   readonly #unknown = new Set<string>();
   #directive: Directive = 'running';
-  /** Would a report that waits now be taken along by a fetch? `free`: one that is made for it. `soon`: the next one. */
+  /** Will a fetch take pending reports along? `free`: one made for them; `soon`: the next one. */
   #reportFetch: 'free' | 'soon' | undefined;
   /** Was a fetch ever answered? */
   #accepted = false;
@@ -137,16 +137,13 @@ export class Runner {
     );
   }
 
-  /**
-   * Runs to the end. @throws {UnauthorizedError} when the key is refused before any fetch was answered
-   * @throws {AbortedError} when the client's own signal fires
-   */
+  /** @throws {UnauthorizedError} the key is refused before any fetch {@link AbortedError} the client's signal fires */
   async run(): Promise<void> {
     const { signal } = this.options;
     if (signal.aborted) return;
     const end = (): void => this.#end();
     signal.addEventListener('abort', end, { once: true });
-    const deafen = this.worker.onCancelled((job) => this.#jobs.cancelled(job));
+    const unsubscribe = this.worker.onCancelled((job) => this.#jobs.cancelled(job));
     const { address } = this.worker;
     if (address && this.options.heartbeatThread) this.#pulse = new Pulse(address, this.worker.heartbeatText());
     this.#watch.start();
@@ -158,7 +155,7 @@ export class Runner {
       await this.#drain();
     } finally {
       signal.removeEventListener('abort', end);
-      deafen();
+      unsubscribe();
       this.#watch.stop();
       this.#pulse?.stop();
       this.#sockets.close();
@@ -190,7 +187,6 @@ export class Runner {
     await wait(ms, this.#ending.signal);
   }
 
-  /** How many jobs more may run. */
   get #room(): number {
     return this.options.concurrency - this.#jobs.size;
   }
@@ -200,7 +196,7 @@ export class Runner {
     return this.#room + this.#jobs.ahead;
   }
 
-  /** Jobs come by themselves: it only says how many it takes. @returns false: there are queues without a socket */
+  /** Asks for as many jobs as there is room for. @returns false: there are queues without a socket */
   async #waitOnSockets(): Promise<boolean> {
     this.#reports.flush();
     this.#accepted = true;
@@ -211,14 +207,12 @@ export class Runner {
   }
 
   async #waitForRoom(): Promise<void> {
-    // What no fetch can take goes by itself.
     this.#reports.flush();
     if (this.#directive === 'running') this.#reportFetch = 'free';
     await this.#changes.next();
     this.#reportFetch = undefined;
   }
 
-  /** Asked when reports wait at the end of a turn. */
   #fetchTakes(): boolean {
     if (this.#ending.signal.aborted || this.#directive !== 'running' || this.#sockets.isOpen) return false;
     if (this.#reportFetch === 'free') this.#changes.notify();
@@ -335,7 +329,7 @@ export class Runner {
     this.#changes.notify();
   }
 
-  /** The jobs are named, because one of them must have caused it: work that is not awaited belongs elsewhere. */
+  /** Names the jobs that run: one of them must have blocked the loop. */
   #reportBlocked(ms: number, ended?: RunningJob): void {
     if (this.#pulse) this.#jobs.extended(this.#pulse.lastBeatAt);
     const held = this.#jobs.held();
@@ -355,13 +349,13 @@ export class Runner {
     if (this.#ending.signal.aborted) return;
     this.#ending.abort();
     this.#jobs.drain();
-    this.#pulse?.say(this.worker.heartbeatText(undefined, 'drain'));
+    this.#pulse?.setBody(this.worker.heartbeatText(undefined, 'drain'));
     this.#changes.notify();
     if (!this.#broken) void this.#heartbeat();
     void wait(this.#broken ? 0 : FETCH_GRACE_MS, this.#over.signal).then(() => this.#fetchEnd.abort());
   }
 
-  /** Waits for what it began, gives back what takes too long, and says goodbye. */
+  /** Waits for what it began, gives back what takes too long, and sends the last heartbeat. */
   async #drain(): Promise<void> {
     const deadline = Date.now() + (this.#broken ? 0 : this.options.shutdownTimeoutMs);
     this.#jobs.beginNoMore();
@@ -371,11 +365,11 @@ export class Runner {
     const given = stopped.map((job) => this.#giveBack(job, { message: STOPPED }));
     await atMost(
       LAST_REQUESTS_MS,
-      Promise.all([...given, ...reports, this.#heartbeats]).then(() => this.#sayGoodbye()),
+      Promise.all([...given, ...reports, this.#heartbeats]).then(() => this.#signOff()),
     );
   }
 
-  async #sayGoodbye(): Promise<void> {
+  async #signOff(): Promise<void> {
     this.#pulse?.stop();
     if (!this.#broken) await this.#heartbeatWorker.heartbeat([], 'stopped').catch(this.options.onError);
   }

@@ -12,7 +12,6 @@ const REASONS = {
 
 export const DRAINING = 'The worker takes no more jobs, and exits when the running ones have ended.';
 
-/** The name that `fetch` and its like give to what was aborted. */
 export function aborted(message: string): DOMException {
   return new DOMException(message, 'AbortError');
 }
@@ -24,18 +23,17 @@ export class RunningJob {
   #left = 1;
   /** Aborts when the worker ends. */
   readonly draining = new RunSignal();
-  /** What goes with its report, besides the log of its handler. */
+  /** Log lines besides those of its handler. */
   readonly notes: LogEntry[] = [];
-  /** Has its handler ended, and is its report under way? */
+  /** Its handler has ended, and its report is under way. */
   reporting = false;
   /** Resolves once all its work has ended. */
   ended: Promise<void> = Promise.resolve();
 
   /** Epoch ms. */
   leasedUntil: number;
-  /** Jobs that run in one call with it, itself included; it stands for all of them. */
+  /** Jobs that run in one call with it, itself included; it leads them. */
   members: readonly RunningJob[] = [this];
-  /** The one that stands for it. */
   leader: RunningJob = this;
 
   /** @param leaseMs length of its lease */
@@ -60,7 +58,6 @@ export class RunningJob {
     return this.#chunkAborter.signal;
   }
 
-  /** Is its whole chunk stopped? */
   get isOver(): boolean {
     return this.members.every(({ isStopped }) => isStopped);
   }

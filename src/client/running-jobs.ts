@@ -35,27 +35,24 @@ const LAST_COUNTS = 0.1;
 
 /** How long leases are, in ms. */
 export interface Leases {
-  /** What the worker says, which then holds for all of its jobs. */
+  /** Set by the worker for all of its jobs. */
   chosenMs: number | undefined;
-  /** What holds where neither it nor the job nor the queue says anything. */
+  /** Where neither worker, job nor queue set one. */
   defaultMs: number;
 }
 
-/** How jobs are run. */
 export interface JobsOptions extends Runnable {
   env: unknown;
   leases: Leases;
-  /** Handlers at once. */
   concurrency: number;
   /** Handlers at once of some queues. */
   queueConcurrency: ReadonlyMap<string, number>;
-  /** Run the handlers, if they do not run here. */
   threads: Threads | undefined;
 }
 
 export class RunningJobs {
   readonly #runs = new Set<RunningJob>();
-  /** Those of them that another one stands for. */
+  /** Those of them that another one leads. */
   #followers = 0;
   #isDraining = false;
   /** Those that have not begun, in the order of their queues. */
@@ -116,7 +113,7 @@ export class RunningJobs {
     else this.#keep(run);
   }
 
-  /** How long the lease of a job is, in ms: the queue says so where it is not what the worker has asked for. */
+  /** Length of the lease of a job, in ms: the queue names one that the worker did not ask for. */
   leaseOf(job: JobEnvelope): number {
     const { chosenMs, defaultMs } = this.options.leases;
     return chosenMs ?? job.leaseMs ?? defaultMs;
@@ -170,7 +167,6 @@ export class RunningJobs {
     if (this.options.queueConcurrency.has(queue)) this.#activeIn.set(queue, (this.#activeIn.get(queue) ?? 0) + change);
   }
 
-  /** A handler is free. */
   #startNext(ended: RunningJob): void {
     this.#countActive(ended, -1);
     while (this.#active < this.options.concurrency) {
@@ -202,20 +198,17 @@ export class RunningJobs {
     for (const run of this.#runs) run.draining.abort(aborted(DRAINING));
   }
 
-  /** Gives back at once what has not begun. */
+  /** Gives back what has not begun. */
   beginNoMore(): void {
     if (this.#holding !== null) clearTimeout(this.#holding);
     for (const { run } of this.#waiting.splice(0)) this.#returnUnused(run);
   }
 
-  /** The job was cancelled while it runs. */
   cancelled({ id, attempt }: Held): void {
     for (const run of this.held()) if (run.job.id === id && run.job.attempt === attempt) run.stop('cancelled');
   }
 
-  /**
-   * Its attempt was ended by others. A job that is lost at its timeout ends by itself in this moment, and knows why.
-   */
+  /** The queue ended its attempt. A job lost at its timeout ends by itself in this moment, with a better reason. */
   taken(jobId: string, why: 'cancelled' | 'lost'): void {
     for (const run of this.held()) {
       if (run.job.id !== jobId || run.reporting) continue;
@@ -224,10 +217,7 @@ export class RunningJobs {
     }
   }
 
-  /**
-   * Applies a heartbeat's answer. @param named the runs that it named: an id may have been fetched again since
-   * @param sentAt epoch ms
-   */
+  /** @param named the runs of the heartbeat: an id may have been fetched again since @param sentAt epoch ms */
   applyHeartbeat(answer: HeartbeatAnswer, named: readonly RunningJob[], sentAt: number): void {
     const extended = new Set(answer.jobsExtended);
     const cancelled = new Set(answer.jobsCancelled);
@@ -313,10 +303,10 @@ export class RunningJobs {
   async #report(run: RunningJob, answer: DeliveryOutcome): Promise<void> {
     let backoff: Backoff | undefined;
     run.reporting = true;
-    const told = run.notes.length === 0 ? answer : { ...answer, log: [...(answer.log ?? []), ...run.notes] };
+    const report = run.notes.length === 0 ? answer : { ...answer, log: [...(answer.log ?? []), ...run.notes] };
     while (!run.isStopped) {
       try {
-        await this.reports.settle(run.job, told);
+        await this.reports.settle(run.job, report);
         return;
       } catch (error) {
         if (run.isStopped || wasCancelled(error)) return;
@@ -345,7 +335,7 @@ function unhandledBy(type: string): DeliveryOutcome {
   return { status: 'failed', error: { code: 'handler_not_found', type: 'tocsin.no_handler', message, kill: true } };
 }
 
-/** Does a refusal say that the job was cancelled? Then there is nothing to report. */
+/** There is nothing to report of a cancelled job. */
 function wasCancelled(error: unknown): boolean {
   return error instanceof ConflictError && error.details.currentState === 'cancelled';
 }

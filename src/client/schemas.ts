@@ -6,7 +6,6 @@ import { byCursor, type ListOptions } from './pages';
 import type { Requests } from './requests';
 import { pathTo } from './transport';
 
-/** A version of the schema of a job type. */
 export type ArgsSchema = Named<contract.ArgsSchema>;
 
 export interface Schemas {

@@ -5,10 +5,8 @@ import type { Named } from '../producer/names';
 import { shaped } from './answers';
 import type { Requests } from './requests';
 
-/** The health of the deployment. */
 export type Health = Named<system.Healthy> | Named<system.Unhealthy>;
 
-/** What the deployment offers. */
 export type Manifest = Named<system.Manifest>;
 
 type PreviewRequest = Named<system.RetryPreviewRequest>;
@@ -18,7 +16,6 @@ export type RetryPreviewRequest = Omit<PreviewRequest, 'failure'> & {
   failure?: Omit<NonNullable<PreviewRequest['failure']>, 'retryAt'> & { retryAt?: Moment };
 };
 
-/** The effect of a policy. */
 export type RetryPreview = Named<system.RetryPreview>;
 
 /** Declared things to reset, whatever an operator changed: names, or all. */
@@ -39,10 +36,7 @@ export interface Server {
   manifest(): Promise<Manifest>;
   /** What the code declares, what of it holds, and what operators changed. */
   deployment(): Promise<Deployment>;
-  /**
-   * Puts into effect what the code declares; the first event after a deploy does so too. @param reset to declared
-   * values
-   */
+  /** Applies what the code declares, as the first event after a deploy does. @param reset to declared values */
   applyDeployment(reset?: Reset): Promise<Deployment>;
   /**
    * Shows the effect of a retry policy, without a job.

@@ -48,7 +48,6 @@ export class SocketKeeper {
     return this.#ready > 0 && Date.now() - this.#quietSince >= ms;
   }
 
-  /** Connects, if that can be and it is time to try. */
   async connect(): Promise<void> {
     if (this.isOpen || this.#closed.signal.aborted || !this.#redial.mayTry) return;
     try {
@@ -73,7 +72,6 @@ export class SocketKeeper {
     }
   }
 
-  /** Asks for this many more jobs. */
   take(more: number): void {
     if (more <= 0 || !this.isOpen) return;
     this.#promise(more);
@@ -85,7 +83,6 @@ export class SocketKeeper {
     this.#ready += more;
   }
 
-  /** Can these go over the socket? */
   canSend(reports: readonly SentReport[]): boolean {
     return this.isOpen && reports.reduce((sum, { text }) => sum + text.length, 0) <= LONGEST_MESSAGE;
   }

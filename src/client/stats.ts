@@ -12,7 +12,6 @@ export type Percentiles = Named<contract.Percentiles>;
 
 export type Stats = Named<contract.Stats>;
 
-/** What happened in a period. */
 export type StatsPoint = Named<contract.StatsPoint>;
 
 /** What was counted of a job type in a queue. */
@@ -37,7 +36,7 @@ const HISTORY = { period: true, since: true, until: true, queue: true, type: tru
 
 export interface Statistics {
   /**
-   * How all queues get on, or one.
+   * The numbers of all queues, or of one.
    * @throws {NotFoundError} when there is no queue of that name
    * @example
    * const { errorRate, oldestAvailableAt } = await tocsin.stats.get('mail');

@@ -12,10 +12,9 @@ export type TargetState = contract.TargetState;
 /** A target over all queues: in the worst state that any of them sees. */
 export type TargetStatus = Named<contract.TargetStatus>;
 
-/** A target as one queue sees it. */
 export type TargetInQueue = Named<contract.TargetInQueue>;
 
-/** A target with what each queue says of it. `nextCursor`: there are queues that were not asked. */
+/** A target, queue by queue. `nextCursor`: there are queues that were not asked. */
 export type TargetDetail = Named<contract.TargetDetail>;
 
 export type TargetResumed = Named<contract.TargetResumed>;

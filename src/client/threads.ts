@@ -1,7 +1,4 @@
-/**
- * Runs handlers in Node threads, one job at a time in each. A handler that blocks, crashes or overruns takes down
- * only its own thread, which is replaced.
- */
+/** Runs handlers in Node threads, one call in each. A call that blocks or crashes ends its thread alone. */
 import { type Failure, failureOf, TimeoutError } from '../handler/failure';
 import { type TimeLimits, timeoutOf } from '../handler/host';
 import type { LogSink } from '../handler/log';
@@ -14,9 +11,7 @@ import { TocsinError } from '../producer/errors';
 import { startThread, type Thread } from './node';
 import { atMost } from './timing';
 
-/**
- * How much longer than its time a run may take until its thread is ended, in ms: it may end by itself, and run hooks.
- */
+/** How long after its timeout a run's thread is ended, in ms: the run may end by itself, and run hooks. */
 const BEYOND_MS = 1_000;
 
 /** How long a run may continue after its signal has aborted, in ms. */
@@ -52,7 +47,7 @@ export interface ThreadSettings {
   /** Gets log lines; undefined: they go where the handlers' own go. */
   sink: LogSink | undefined;
   logAfterMs: number;
-  /** Gets errors that no one waits for. */
+  /** Receives errors that no one awaits. */
   complain: (error: unknown) => void;
 }
 
@@ -152,14 +147,14 @@ class HandlerThread {
     const { limits, signal, draining } = run;
     const [delivery, ...others] = run.deliveries;
     const number = this.#number++;
-    const said = (kind: 'abort' | 'drain', { reason }: AbortSignal) =>
-      this.#say({ kind, run: number, reason: reasonOf(reason) });
+    const signalled = (kind: 'abort' | 'drain', { reason }: AbortSignal) =>
+      this.#send({ kind, run: number, reason: reasonOf(reason) });
     let afterAbort: ReturnType<typeof setTimeout> | null = null;
     const abort = (): void => {
-      said('abort', signal);
+      signalled('abort', signal);
       afterAbort = setTimeout(() => this.#giveUp('The job was stopped, but its handler continued'), AFTER_ABORT_MS);
     };
-    const drain = (): void => said('drain', draining);
+    const drain = (): void => signalled('drain', draining);
     const inTime = setTimeout(() => {
       this.#giveUp(`The job did not finish within ${limitMs} ms, and did not react to its signal`);
     }, limitMs + BEYOND_MS);
@@ -167,7 +162,7 @@ class HandlerThread {
       return await new Promise<DeliveryOutcome | DeliveryOutcome[]>((resolve) => {
         this.#current = { number, run, resolve };
         const sent = JSON.parse(JSON.stringify({ delivery, ...(others.length > 0 && { others }) }));
-        this.#say({ kind: 'run', run: number, ...sent, limits });
+        this.#send({ kind: 'run', run: number, ...sent, limits });
         for (const [from, listener] of [[signal, abort] as const, [draining, drain] as const]) {
           if (from.aborted) listener();
           else from.addEventListener('abort', listener, { once: true });
@@ -192,7 +187,7 @@ class HandlerThread {
   }
 
   askToEnd(): void {
-    this.#say({ kind: 'end' });
+    this.#send({ kind: 'end' });
   }
 
   end(): void {
@@ -200,7 +195,7 @@ class HandlerThread {
     void this.#thread.terminate();
   }
 
-  #say(message: ToThread): void {
+  #send(message: ToThread): void {
     this.#thread.postMessage(message);
   }
 
@@ -209,26 +204,26 @@ class HandlerThread {
     if (message.kind === 'line') sink?.(JSON.parse(message.line));
     else if (message.kind === 'complaint') complain(new Error(message.message));
     else if (message.kind === 'done') this.end();
-    else if (this.#current?.number === message.run) this.#hearOf(this.#current, message);
+    else if (this.#current?.number === message.run) this.#receiveFrom(this.#current, message);
   }
 
-  #hearOf({ run: { voice } }: Current, message: Extract<FromThread, { run: number }>): void {
+  #receiveFrom({ run: { voice } }: Current, message: Extract<FromThread, { run: number }>): void {
     if (message.kind === 'ended') this.#settle(JSON.parse(message.answer));
     else if (message.kind === 'log') voice?.log?.(message.lines);
     else if (voice) void this.#answer(message, voice);
   }
 
-  async #answer({ run, question, verb, said }: FromThread & { kind: 'ask' }, voice: Voice): Promise<void> {
+  async #answer({ run, question, verb, said: args }: FromThread & { kind: 'ask' }, voice: Voice): Promise<void> {
     try {
-      const value = await ASKED[verb](voice, said);
-      this.#say({ kind: 'told', run, question, value });
+      const value = await ASKED[verb](voice, args);
+      this.#send({ kind: 'told', run, question, value });
     } catch (error) {
-      this.#say({ kind: 'told', run, question, error: crossing(error) });
+      this.#send({ kind: 'told', run, question, error: crossing(error) });
     }
   }
 }
 
-const ASKED: Record<Question, (voice: Voice, said: readonly unknown[]) => Promise<unknown>> = {
+const ASKED: Record<Question, (voice: Voice, args: readonly unknown[]) => Promise<unknown>> = {
   progress: (voice, [report]) => voice.progress(report as never),
   checkpoint: (voice, [state]) => voice.checkpoint(state),
   record: (voice, [name, record]) => voice.record(name as string, record as never),

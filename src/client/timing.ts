@@ -43,13 +43,11 @@ export class Backoff {
     return ceiling * (0.5 + Math.random() / 2);
   }
 
-  /** The next pause is the first one again. */
   reset(): void {
     this.#turns = 0;
   }
 }
 
-/** Wakes those who wait for something to change. */
 export class Changes {
   #waiting: (() => void)[] = [];
 

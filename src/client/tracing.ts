@@ -17,10 +17,7 @@ export type TraceHeaders = Readonly<Record<string, string>>;
 export class Tracing {
   constructor(private readonly otel: OpenTelemetry | undefined) {}
 
-  /**
-   * Runs an enqueue in its own span. @param queues of its jobs, in order @param send gets the trace of its jobs
-   * @param idsOf the ids of the jobs in the answer
-   */
+  /** Runs an enqueue in its own span. @param queues of its jobs, in order @param send gets the trace of its jobs */
   async enqueue<T>(
     queues: readonly string[],
     send: (trace: TraceHeaders) => Promise<T>,

@@ -6,7 +6,6 @@ import { named } from '../producer/names';
 import { invalid } from './conditions';
 import type { Address } from './pulse';
 
-/** The part of `RequestInit` that is used. */
 export interface RequestOptions {
   method: string;
   headers: Record<string, string>;
@@ -34,12 +33,9 @@ export type Endpoint =
       service?: never;
     };
 
-/**
- * Bindings ignore the host; keyless deployments serve a loopback name, so bound producers work as in `wrangler dev`.
- */
+/** Bindings ignore the host. Keyless deployments serve loopback names, as in `wrangler dev`. */
 const BINDING_ORIGIN = 'http://localhost';
 
-/** What a request may need besides its body. */
 export interface SendOptions {
   headers?: Record<string, string>;
   /** Statuses outside 2xx that carry an answer; a body with an `error` and no `items` is a refusal anyway. */
@@ -49,9 +45,7 @@ export interface SendOptions {
 /** Sends a request below `/ojs/v1`, or at a path that begins with `/ojs/` itself. */
 export type Send = (method: string, path: string, body?: string, options?: SendOptions) => Promise<unknown>;
 
-/**
- * Opens a stream, of events unless the headers accept another; undefined: there is nothing more. @param stop ends it
- */
+/** Opens a stream, of events by default; undefined: there is nothing more. @param stop ends it */
 export type Open = (
   path: string,
   headers: Record<string, string>,
@@ -73,7 +67,6 @@ function segmentOf(name: string): string {
   throw invalid(`${JSON.stringify(name)} cannot be named in a path.`, 'path');
 }
 
-/** How requests are sent. */
 export interface SendSettings {
   key?: string | undefined;
   /** How long to wait for the answer, in ms. */
@@ -82,11 +75,9 @@ export interface SendSettings {
   signal?: AbortSignal | undefined;
   /** Epoch ms. */
   now: () => number;
-  /** Gets the warnings of answers. */
   onWarning: (warning: string) => void;
 }
 
-/** Makes the function that sends one request. */
 export function createSend(endpoint: Endpoint, { key, timeoutMs, signal, now, onWarning }: SendSettings): Send {
   const { base, call } = connect(endpoint);
   return async (method, path, body, options = {}) => {
@@ -135,7 +126,7 @@ export function createSend(endpoint: Endpoint, { key, timeoutMs, signal, now, on
   };
 }
 
-/** Makes the function that asks for a stream. The time to wait is for its beginning. */
+/** Opens streams; `timeoutMs` is for their beginning. */
 export function createOpen(endpoint: Endpoint, { key, timeoutMs, signal, now }: SendSettings): Open {
   const { base, call } = connect(endpoint);
   return async (path, headers, stop) => {
@@ -170,14 +161,11 @@ function noAnswer(method: string, path: string, cause: unknown): UnavailableErro
   return unanswered(`No answer to ${method} ${path}: ${messageOf(cause)}`, true, cause);
 }
 
-/** The header that tells the key. */
 export function authorization(key: string | undefined): { Authorization?: string } {
   return key === undefined ? {} : { Authorization: `Bearer ${key}` };
 }
 
-/**
- * What sends a request without the client's own code; undefined where requests go another way than over the network.
- */
+/** For requests without the client's own code; undefined where they do not go over the network. */
 export function addressOf(endpoint: Endpoint, key: string | undefined): Address | undefined {
   if (endpoint.service || endpoint.fetch) return undefined;
   return { base: connect(endpoint).base, headers: authorization(key) };

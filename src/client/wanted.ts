@@ -9,12 +9,10 @@ const MAX_COUNT = 100;
 /** Most types that a fetch may name. */
 const MAX_TYPES = 1000;
 
-/** The most that is said about handlers, in characters of JSON; the server takes 64 KiB. */
+/** Longest settings of handlers, in characters of JSON; the server takes 64 KiB. */
 const MAX_HANDLERS_CHARS = 48 * 1024;
 
-/**
- * The handlers' types, if few enough to name, and their retries. @param leavesOthers are other types left to others?
- */
+/** The handlers' types, if few enough to name, and their retries. @param leavesOthers takes no other types */
 export function wantedBy(registry: Registry, leavesOthers: boolean, complain: (error: unknown) => void): Wanted {
   const all = leavesOthers ? registry.typeNames() : undefined;
   const types = all && all.length <= MAX_TYPES ? all : undefined;
@@ -31,10 +29,7 @@ export function wantedBy(registry: Registry, leavesOthers: boolean, complain: (e
 
 export type Source = Pick<FetchOptions, 'queues' | 'count' | 'counts'>;
 
-/**
- * @param own all queues of the worker @param open those to fetch from @param room jobs that may run more
- * @param roomIn the same of a queue @returns undefined: there is no room
- */
+/** @param open the queues to fetch from @param room for more jobs, in all @returns undefined: there is no room */
 export function sourceOf(
   own: readonly string[],
   open: readonly string[],

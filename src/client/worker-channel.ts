@@ -1,4 +1,4 @@
-/** The socket of a worker to its queue, subprotocol `tocsin.worker.v1`: what both sides say, and nothing of when. */
+/** The socket of a worker to its queue, subprotocol `tocsin.worker.v1`: the messages of both sides. */
 import type { QueueMessage } from '../contract/worker-socket';
 import { unanswered } from '../producer/errors';
 import { type Named, named } from '../producer/names';
@@ -13,7 +13,7 @@ export const PROTOCOL = 'tocsin.worker.v1';
 /** Longest text that is sent in one message, in characters: the platform takes messages of 1 MiB everywhere. */
 export const LONGEST_MESSAGE = 256 * 1024;
 
-/** Confirms that it has read after this many characters, if it has nothing else to say. */
+/** Acknowledges after this many characters, unless another message does so. */
 const READ_EVERY = 256 * 1024;
 
 /** A connection as its users see it. */
@@ -35,7 +35,7 @@ export class WorkerChannel {
   #pauses: (() => void)[] = [];
   #lastId = 0;
   #got = 0;
-  #isGotSaid = true;
+  #isAcknowledged = true;
   #read = 0;
 
   constructor(
@@ -49,7 +49,7 @@ export class WorkerChannel {
 
   /** Asks for this many more jobs. */
   ready(count: number): void {
-    this.#say(`{"type":"ready","count":${count}${this.#readSoFar()}}`);
+    this.#send(`{"type":"ready","count":${count}${this.#acknowledgement()}}`);
   }
 
   /** Sends reports. @param ready asks for this many more jobs */
@@ -70,7 +70,7 @@ export class WorkerChannel {
     return new Promise((resolve, reject) => {
       if (!this.isOpen) return reject(lost());
       this.#questions.set(id, { resolve, reject });
-      this.#say(`{"type":"${type}","id":${id}${this.#readSoFar()}${members}}`);
+      this.#send(`{"type":"${type}","id":${id}${this.#acknowledgement()}${members}}`);
     });
   }
 
@@ -91,7 +91,7 @@ export class WorkerChannel {
     return new Promise((resolve, reject) => {
       if (!this.isOpen) return reject(lost());
       this.#pings.push({ resolve, reject });
-      this.#say('ping');
+      this.#send('ping');
     });
   }
 
@@ -100,7 +100,7 @@ export class WorkerChannel {
     return new Promise((resolve) => {
       if (!this.isOpen) return resolve();
       this.#pauses.push(resolve);
-      this.#say('{"type":"pause"}');
+      this.#send('{"type":"pause"}');
     });
   }
 
@@ -118,7 +118,7 @@ export class WorkerChannel {
     this.events.lost();
   }
 
-  #say(text: string): void {
+  #send(text: string): void {
     try {
       this.socket.send(text);
     } catch {
@@ -126,9 +126,9 @@ export class WorkerChannel {
     }
   }
 
-  #readSoFar(): string {
-    if (this.#isGotSaid) return '';
-    this.#isGotSaid = true;
+  #acknowledgement(): string {
+    if (this.#isAcknowledged) return '';
+    this.#isAcknowledged = true;
     this.#read = 0;
     return `,"got":${this.#got}`;
   }
@@ -141,13 +141,13 @@ export class WorkerChannel {
     switch (message.type) {
       case 'jobs':
         this.#got = message.seq;
-        this.#isGotSaid = false;
+        this.#isAcknowledged = false;
         this.#read += data.length;
         this.events.jobs(message.jobs);
-        if (this.#read > READ_EVERY) this.#say(`{"type":"read"${this.#readSoFar()}}`);
+        if (this.#read > READ_EVERY) this.#send(`{"type":"read"${this.#acknowledgement()}}`);
         break;
       case 'ping':
-        this.#say(JSON.stringify({ type: 'pong', n: message.n }));
+        this.#send(JSON.stringify({ type: 'pong', n: message.n }));
         break;
       case 'reported':
       case 'enqueued':

@@ -42,10 +42,7 @@ export interface Workers {
    * await tocsin.workers.direct('terminate'); // before a deploy
    */
   direct(directive: Directive, ...only: [id?: string]): Promise<number>;
-  /**
-   * Forgets a worker that is gone, and frees its jobs.
-   * @throws {ConflictError} when it is not stale; {@link NotFoundError}
-   */
+  /** Forgets a stale worker, and frees its jobs. @throws {ConflictError} it is not stale; {@link NotFoundError} */
   remove(id: string): Promise<void>;
 }
 

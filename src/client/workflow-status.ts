@@ -5,13 +5,10 @@ import { member, shaped } from './answers';
 
 export type { WorkflowForm, WorkflowState } from '../contract/workflows';
 
-/** A step as the server shows it. */
 export interface WorkflowStep extends Named<contract.WorkflowStep> {}
 
-/** A workflow as the server shows it. */
 export interface WorkflowStatus extends Named<contract.WorkflowStatus> {}
 
-/** An entry of the list of workflows. */
 export interface WorkflowSummary extends Named<contract.WorkflowSummary> {}
 
 /** The progress of each job of a workflow, from its queue now. */

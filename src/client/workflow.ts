@@ -8,7 +8,6 @@ export type StepJob = NewJob<string, readonly unknown[], StepOptions>;
 /** A part of a workflow: a job, or a workflow inside. */
 export type Step<Job extends StepJob = StepJob> = Job | Workflow<Job>;
 
-/** A workflow of any form. */
 export type Workflow<Job extends StepJob = StepJob> = Chain<Job> | Group<Job> | Batch<Job> | Graph<Job>;
 
 /** One after the other; each step gets the results of all before it. */
@@ -54,7 +53,6 @@ export interface GraphStep<Job extends StepJob = StepJob> {
   after?: readonly string[] | undefined;
 }
 
-/** Options of a workflow as a whole. */
 export interface WorkflowOptions {
   /** For people: shown and listed. */
   name?: string | undefined;
@@ -87,10 +85,7 @@ const CALLBACKS = namesOf<AnyCallbacks<StepJob>>({ onComplete: true, onSuccess: 
 const GRAPH_STEP = namesOf<GraphStep>({ step: true, after: true });
 const WORKFLOW_OPTIONS = namesOf<WorkflowOptions>({ name: true, id: true, jobOptions: true });
 
-/**
- * @throws {InvalidJobError} when options of a job contradict each other, or it names an id
- * @throws {TypeError} for an option, or a member of a step, that does not exist
- */
+/** @throws {InvalidJobError} a job has an id, or contradictory options @throws {TypeError} unknown option */
 export function wireWorkflow(
   workflow: Workflow,
   id: string,

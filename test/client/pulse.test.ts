@@ -28,7 +28,7 @@ it.each<[string, object | undefined]>([
   expect(pulse.works).toBe(false);
   pulse.turn();
   pulse.every(1_000);
-  pulse.say('{}');
+  pulse.setBody('{}');
   expect(pulse.lastBeatAt).toBe(0);
   pulse.stop();
 });
