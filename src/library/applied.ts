@@ -1,7 +1,4 @@
-/**
- * Applies the code's declarations once per isolate: before its first request to the queue, and alongside the first
- * event of any other kind.
- */
+/** Applies the code's declarations once per isolate: before its first request, or alongside its first other event. */
 import { applyDeclared } from '../across/deployment';
 import { checkPlace } from '../across/place';
 import type { Env } from '../config';

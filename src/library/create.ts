@@ -42,7 +42,7 @@ export interface TocsinDeployment<Jobs extends Record<keyof Jobs, readonly unkno
 export function createTocsin<Worker extends HandlerWorker>(
   options: TocsinOptions & { handlers: Worker },
 ): TocsinDeployment<JobsOf<Worker>>;
-/** As above, for jobs whose types no handler in this Worker says. */
+/** As above, for job types without a handler in this Worker. */
 export function createTocsin<Jobs extends Record<keyof Jobs, readonly unknown[]> = AnyJobs>(
   options?: TocsinOptions,
 ): TocsinDeployment<Jobs>;

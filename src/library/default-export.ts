@@ -7,7 +7,7 @@ export type EntrypointClass = new (ctx: ExecutionContext, env: never) => WorkerE
 /** Serves a request for the queue; undefined: it is for the Worker's own code. */
 export type Serve = (request: Request, env: Env, hasOwn: boolean) => Promise<Response> | undefined;
 
-/** Hears of an event before the Worker's own code does. Does not throw. */
+/** Called before the Worker's own code handles an event. Does not throw. */
 export type Notice = (env: Env, ctx: Pick<ExecutionContext, 'waitUntil'>) => void;
 
 /** @throws {TypeError} where the runtime would not take it either */

@@ -1,13 +1,13 @@
 /** How tests and `tocsin serve`, separate bundles, find the Worker's deployment: under a registered symbol. */
 import type { TocsinClient } from '../client/client';
 
-/** Under this name of the global object stands the {@link Deployment} of a Worker that holds the queue. */
+/** The member of the global object with the {@link Deployment} of a Worker that holds the queue. */
 export const DEPLOYMENT = Symbol.for('tocsin.deployment');
 
 export interface Deployment {
   /** Everything that a client can do, without a key. */
   readonly client: TocsinClient;
-  /** Every Durable Object of the deployment, with a name that says what it is. */
+  /** Every Durable Object of the deployment, with a descriptive name. */
   objects(): Promise<{ name: string; stub: DurableObjectStub }[]>;
   /** Empties the deployment, and puts into effect again what the code declares. */
   reset(): Promise<void>;

@@ -73,7 +73,7 @@ function cookiesOf(header: string, base: string): string {
 
 const suffixOf = (base: string) => `.${encodeURIComponent(base.slice(1))}`;
 
-/** The part of a path that stands before what the mounted app serves. @param route such as `/tocsin/*` */
+/** The part of a path before what the mounted app serves. @param route such as `/tocsin/*` */
 function baseOf(route: string, path: string): string {
   const segments = route.replace(/\/?\*$/, '').split('/').length;
   return path.split('/').slice(0, segments).join('/');

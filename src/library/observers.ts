@@ -7,10 +7,7 @@ import { notKnown } from '../job/near-miss';
 import { own } from '../job/own';
 import { parseWebhook } from '../job/webhook/parse';
 
-/**
- * A variable or secret of the Worker, read on application: `{ env: 'SLACK_URL' }`. Unset: what needs it is left out
- * and logged.
- */
+/** A variable or secret of the Worker: `{ env: 'SLACK_URL' }`. Unset: what needs it is left out and logged. */
 export interface Variable {
   env: string;
 }

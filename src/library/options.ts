@@ -1,4 +1,4 @@
-/** What the code of a deployment may say of it, checked while its modules load: a mistake stops the deploy. */
+/** The options of a deployment's code, checked while its modules load: a mistake stops the deploy. */
 
 import { type CronEntry, wireCron } from '../client/cron-entry';
 import type { QueueConfig } from '../client/queue-config';
@@ -25,18 +25,17 @@ export type DeclaredCron = CronEntry extends infer Entry
     : never
   : never;
 
-/** What holds for all jobs that count under a key: it stands in the place of what the jobs say themselves. */
+/** Limits of all jobs that count under a key; they replace the jobs' own. */
 export type DeclaredLimit = Omit<RateLimitOverride, 'expiresAt'>;
 
-/** The options of `createTocsin`. */
 export interface TocsinOptions {
   /** Handlers that run in this Worker: what `defineHandlers` returned. Others are bound with `HANDLERS`. */
   handlers?: HandlerWorker | undefined;
   /** How pushed jobs travel to these handlers. */
   delivery?: OwnDelivery | undefined;
-  /** Settings by queue. What an operator sets goes before them. */
+  /** Settings by queue. An operator's settings override them. */
   queues?: Record<string, QueueConfig> | undefined;
-  /** Limits by key: `{ stripe: { limit: 100, period: 'minute' } }`. An operator's override goes before them. */
+  /** Limits by key: `{ stripe: { limit: 100, period: 'minute' } }`. An operator's override wins. */
   limits?: Record<string, DeclaredLimit> | undefined;
   /**
    * Rules by which payloads are redacted for keys without `data:reveal`, beside `REDACT`: `['password', 'card.*']`.

@@ -1,7 +1,4 @@
-/**
- * What the Worker offers `tocsin serve`, over a private socket. A separate bundle: it finds the Worker's deployment
- * by symbol.
- */
+/** The Worker's private interface for `tocsin serve`. A separate bundle: it finds the deployment by symbol. */
 import { WorkerEntrypoint } from 'cloudflare:workers';
 import { DEPLOYMENT, type Deployment } from './deployment';
 

@@ -45,7 +45,6 @@ export function testJob(
   return jsonCopy(made, 'runHandler: the job') as Job;
 }
 
-/** What is recorded before the run. */
 export function recorded({ steps = {}, signals = {} }: RunOptions, now: number): Record<string, StepRecord> {
   const come = Object.entries(signals).map(([name, payload]) => [name, { signal: { payload, at: now } }]);
   return { ...steps, ...Object.fromEntries(come) };

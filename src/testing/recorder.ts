@@ -1,4 +1,4 @@
-/** Stands in for the queue while a handler runs: takes what the run says, and keeps it. */
+/** Replaces the queue while a handler runs: records what the run reports. */
 import { type Progress, stepsOf } from '../handler/protocol';
 import { newId } from '../handler/run';
 import type { StepRecord } from '../handler/step-rules';
@@ -12,7 +12,6 @@ export class Recorder implements Voice {
   readonly reports: Progress[] = [];
   readonly steps: Record<string, StepRecord>;
   state: unknown;
-  /** Jobs are gathered where the answer takes them from. */
   readonly #answer: AnswerVoice;
 
   constructor(job: Job, notes: Notes) {

@@ -1,4 +1,4 @@
-/** Runs handlers in a test as a queue would: by the code that runs deliveries, with what stands in for the queue. */
+/** Runs handlers in a test by the code that runs deliveries, with a recorder in place of the queue. */
 import { endsJob } from '../handler/failure';
 import type { DeliveryOutcome, HandlerDelivery } from '../handler/protocol';
 import { runDelivery } from '../handler/run';
@@ -11,7 +11,7 @@ import type { ArgsOf, EnvOf, HandlerRun, ResultOf, RunOptions, TypesOf } from '.
 /**
  * Runs the handler of one job once, in any runtime and under any test runner: no queue, no network.
  *
- * The arguments, the result and all that the handler says are what JSON makes of them, as they are with a queue.
+ * The arguments, the result and all reports of the handler pass through JSON, as they do with a queue.
  * Middleware, hooks, the schema of the arguments and the time limit are those of the handlers. The clock of sleeps and
  * signals stands still during the run; timers are real.
  *
@@ -35,15 +35,10 @@ export async function runHandler<H, Type extends TypesOf<H>>(
   }
   const { now = Date.now() } = options;
   const job = testJob(type, args, handler, { ...options, now });
-  const delivery: HandlerDelivery = {
-    kind: 'job',
-    deliveryId: 'del_test',
-    workerId: 'test',
-    job,
-    attempt: job.attempt,
-  };
+  const { attempt } = job;
+  const delivery: HandlerDelivery = { kind: 'job', deliveryId: 'del_test', workerId: 'test', job, attempt };
   const outlives: Promise<unknown>[] = [];
-  const said: Recorder[] = [];
+  let recorder: Recorder | undefined;
   const answer = await runDelivery(delivery, registry, {
     env: options.env ?? {},
     executionCtx: { waitUntil: (promise) => void outlives.push(promise) },
@@ -51,19 +46,18 @@ export async function runHandler<H, Type extends TypesOf<H>>(
     sink: () => undefined,
     queueNow: () => now,
     voice: (_, notes) => {
-      const recorder = new Recorder(job, notes);
-      said.push(recorder);
+      recorder = new Recorder(job, notes);
       return recorder;
     },
   });
   await Promise.allSettled(outlives);
-  return outcomeOf(answer, said[0], job, now) as HandlerRun<ResultOf<H, Type>>;
+  return outcomeOf(answer, recorder, job, now) as HandlerRun<ResultOf<H, Type>>;
 }
 
-/** @param said what the run said before its end; a chunked handler says nothing of single jobs */
+/** @param recorder what the run reported before its end; undefined for a chunked handler */
 export function outcomeOf(
   answer: DeliveryOutcome,
-  said: Recorder | undefined,
+  recorder: Recorder | undefined,
   job: HandlerDelivery['job'],
   now: number,
 ): HandlerRun {
@@ -76,9 +70,9 @@ export function outcomeOf(
     isLast: failure ? endsJob(failure, job, job.attempt) : answer.status === 'completed',
     wakes: answer.status === 'snoozed' ? wakesOf(answer, now) : undefined,
     log: answer.log ?? [],
-    progress: said?.reports ?? [],
-    checkpoint: said?.state,
-    steps: { ...said?.steps, ...answer.steps },
+    progress: recorder?.reports ?? [],
+    checkpoint: recorder?.state,
+    steps: { ...recorder?.steps, ...answer.steps },
     enqueued: named(answer.enqueue ?? []) as HandlerRun['enqueued'],
   };
 }
@@ -88,10 +82,10 @@ function wakesOf(answer: DeliveryOutcome & { status: 'snoozed' }, now: number): 
   return { at, ...(answer.signal !== undefined && { signal: answer.signal }) };
 }
 
-/** Runs that a job may take before it is said to have no end. */
+/** Most runs of one job. */
 const MAX_RUNS = 1_000;
 
-/** How a job ended: the outcome of its last run, with what all its runs said. */
+/** The outcome of a job's last run, with the reports of all its runs. */
 export interface JobRun<Result = unknown> extends HandlerRun<Result> {
   /** Each run, in order. */
   runs: HandlerRun<Result>[];

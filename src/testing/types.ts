@@ -6,14 +6,13 @@ import type { HandlerWorker, JobsOf, ResultsOf } from '../handler/worker-types';
 import type { JobEnvelope } from '../producer/envelope';
 import type { Named } from '../producer/names';
 
-/** What a run finds around it. All optional. */
 export interface RunOptions<Env = unknown> {
   /** Which run of the job this is. Default 1. */
   attempt?: number | undefined;
-  /** Runs in all. Default: as the handler says, else 3. */
+  /** Runs in all. Default: the handler's, else 3. */
   maxAttempts?: number | undefined;
   meta?: Record<string, unknown> | undefined;
-  /** `ctx.env`: bindings and variables, or what stands in for them. Default: none. */
+  /** `ctx.env`: bindings and variables, or fakes. Default: none. */
   env?: Env | undefined;
   /** The state that an earlier run saved by `ctx.checkpoint`. */
   checkpoint?: unknown;
@@ -21,15 +20,13 @@ export interface RunOptions<Env = unknown> {
   steps?: Readonly<Record<string, StepRecord>> | undefined;
   /** Signals that have come, with their payloads: `{ approved: { by: 'Ada' } }`. */
   signals?: Readonly<Record<string, unknown>> | undefined;
-  /** Limit of the run in ms, of the job itself. Default: as the handler says, else 30 s. */
+  /** The job's own limit of the run, in ms. Default: the handler's, else 30 s. */
   timeoutMs?: number | undefined;
   /** Aborts `ctx.signal`, as when a worker is stopped. */
   signal?: AbortSignal | undefined;
   /** When the run begins: epoch ms. Sleeps are counted from it. Default: now. */
   now?: number | undefined;
-  /**
-   * Anything else of the job, as the queue would hand it over: `{ queue: 'mail', tags: ['vip'], parentResults: […] }`.
-   */
+  /** Other members of the job: `{ queue: 'mail', tags: ['vip'], parentResults: […] }`. */
   job?: Partial<JobEnvelope> | undefined;
 }
 
@@ -67,7 +64,6 @@ export interface EnqueuedJob {
   options: Record<string, unknown>;
 }
 
-/** The handlers by type, of a Worker or as they are. */
 // biome-ignore lint/suspicious/noExplicitAny: of any environment
 type MapOf<H> = H extends HandlerWorker<any, infer Map> ? Map : H;
 

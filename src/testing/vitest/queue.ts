@@ -10,15 +10,13 @@ import { World } from './world';
 /** New Year 2040: so far in the future that no alarm fires by itself. */
 const START = Date.UTC(2040, 0, 1);
 
-/** The clock must stand so far ahead of real time, ms. */
+/** Minimum lead of the clock over real time, ms. */
 const AHEAD_MS = 86_400_000;
 
 export interface TestQueueOptions {
   /** When each test begins, at least a day after the real time. Default: New Year 2040, UTC. */
   now?: Moment;
-  /**
-   * Real time that handlers may take before `idle` and `advance` fail, ms. Default 4000: below a test's usual limit.
-   */
+  /** Real time that handlers may take before `idle` and `advance` fail, ms. Default 4000. */
   restMs?: number;
 }
 
@@ -37,7 +35,7 @@ export class TestQueue<Jobs extends Record<keyof Jobs, readonly unknown[]> = Any
     return this.world.deployment.client as unknown as TocsinClient<Jobs>;
   }
 
-  /** The time by the clock of the test, epoch ms: what `Date.now()` says everywhere. */
+  /** The time by the clock of the test, epoch ms: what `Date.now()` returns everywhere. */
   get now(): number {
     return this.world.now;
   }

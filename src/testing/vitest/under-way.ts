@@ -17,7 +17,7 @@ export function worksBegun(): number {
   return count;
 }
 
-/** Hears from now on of the work of all objects of this isolate. @param state of any of them */
+/** Tracks the work of all objects of this isolate from now on. @param state of any of them */
 export function watchWork(state: WaitingState): void {
   if (isWatched) return;
   isWatched = true;

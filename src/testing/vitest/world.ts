@@ -1,7 +1,6 @@
 /**
- * The deployment under test, with a clock that moves only when the test says so. It stands in the far future, so the
- * runtime fires no alarm: the world does, in the order of time, waiting for pushes and outbox messages in between,
- * which continue in real time.
+ * The deployment under test, with a clock that only the test moves. It is far in the future, where the runtime fires no
+ * alarm: the world does, in order of time. Pushes and outbox messages run in real time, and are waited for.
  */
 import { runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
 import { exports } from 'cloudflare:workers';
@@ -9,18 +8,16 @@ import { vi } from 'vitest';
 import { DEPLOYMENT, type Deployment } from '../../library/deployment';
 import { forgetWork, settleWork, watchWork, worksBegun } from './under-way';
 
-/**
- * A clock that has not come so far while a test waited in vain is that of work which makes new work without end, ms.
- */
+/** If the clock advances less than this within `restMs`, work creates new work without end, ms. */
 const MINUTE_MS = 60_000;
 
-/** What is due up to this much after now is due now, ms: the platform takes no alarm for the present moment. */
+/** What is due this soon is due now, ms: the platform takes no alarm for the present moment. */
 const AT_ONCE_MS = 1;
 
 interface Looked {
   name: string;
   stub: DurableObjectStub;
-  /** Does it work on something? */
+  /** It has work under way. */
   busy: boolean;
   /** When it wakes by itself, epoch ms. */
   wakes: number | null;
