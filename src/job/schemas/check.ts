@@ -8,7 +8,6 @@ import { type ApiError, invalidRequest, payloadTooLarge } from '../errors';
 import { quote } from '../text';
 import { NESTED, REFUSED, SIMPLE } from './keywords';
 import { Pattern } from './pattern';
-import { escaped, pointerOf, unescaped } from './pointer';
 
 export type JsonSchema = Record<string, unknown>;
 
@@ -107,5 +106,17 @@ class Checker {
   private refusal(place: string, why: string): ApiError {
     const path = this.field + place;
     return invalidRequest(path, `${quote(path)}${why.startsWith(':') ? '' : ' '}${why}.`);
+  }
+}
+
+const escaped = (name: string) => name.replaceAll('~', '~0').replaceAll('/', '~1');
+export const unescaped = (name: string) => name.replaceAll('~1', '/').replaceAll('~0', '~');
+
+/** The pointer of a `$ref` within its schema: `/$defs/name`. */
+export function pointerOf(reference: string): string {
+  try {
+    return decodeURIComponent(reference.slice(1));
+  } catch {
+    return reference.slice(1);
   }
 }

@@ -1,4 +1,4 @@
-/** Jobs that do not fit the schema of their type: what is said of them, and what becomes of them. */
+/** Jobs that do not match the schema of their type: their errors and warnings. */
 import { type ApiError, refusal } from '../errors';
 
 export interface Misfit {
@@ -11,12 +11,12 @@ export interface Misfit {
 export const SCHEMA_MODES = ['off', 'warn', 'strict'] as const;
 export type SchemaMode = (typeof SCHEMA_MODES)[number];
 
-const told = ({ path, message }: Misfit) => `${path}: ${message}`;
+const textOf = ({ path, message }: Misfit) => `${path}: ${message}`;
 
 /** A warning to the producer, about the first of it. */
 export function warningOf(type: string, misfits: readonly Misfit[]): string {
   const more = misfits.length > 1 ? ` (and ${misfits.length - 1} more)` : '';
-  return `The job does not match the schema of ${type}: ${told(misfits[0] as Misfit)}${more}`;
+  return `The job does not match the schema of ${type}: ${textOf(misfits[0] as Misfit)}${more}`;
 }
 
 /** 400: what does not fit, in `details.errors`. */
@@ -26,7 +26,7 @@ export function schemaValidation(type: string, misfits: readonly Misfit[]): ApiE
       field: (misfits[0] as Misfit).path,
       job_type: type,
       errors: misfits,
-      validation_errors: misfits.map(told),
+      validation_errors: misfits.map(textOf),
     },
     hint: `GET /ojs/v1/admin/schemas/${type} shows the schema.`,
   });

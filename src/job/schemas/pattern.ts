@@ -3,7 +3,7 @@
  * at once, so a character takes at most as many steps as the pattern has states.
  */
 import { type Tree, treeOf } from './pattern-tree';
-import { OutOfWork, type Work } from './work';
+import type { Work } from './work';
 
 /** States of a pattern at most: a repetition counts as what it repeats, as often as it does. */
 const MAX_STATES = 2_000;
@@ -136,22 +136,6 @@ export class Pattern {
 }
 
 class TooLarge extends Error {}
-
-/** Patterns of schemas that were registered: each is compiled when it is first tried. */
-export class Patterns {
-  private readonly compiled = new Map<string, Pattern | string>();
-
-  /** @throws {OutOfWork} also where the pattern was registered before its kind was refused */
-  test(source: string, text: string, work: Work): boolean {
-    let pattern = this.compiled.get(source);
-    if (pattern === undefined) {
-      pattern = Pattern.of(source);
-      this.compiled.set(source, pattern);
-    }
-    if (typeof pattern === 'string') throw new OutOfWork();
-    return pattern.test(text, work);
-  }
-}
 
 function holds(sign: '^' | '$' | 'b' | 'B', at: number, text: string): boolean {
   if (sign === '^') return at === 0;

@@ -4,12 +4,11 @@
  */
 import { isObject } from '../envelope/fields';
 import { own } from '../own';
-import type { JsonSchema } from './check';
+import { type JsonSchema, pointerOf, unescaped } from './check';
 import { FORMATS } from './formats';
-import type { Patterns } from './pattern';
-import { pointerOf, unescaped } from './pointer';
+import { Pattern } from './pattern';
 import { isMultipleOf, keyOf, lengthOf, typeOf } from './values';
-import type { Work } from './work';
+import { OutOfWork, Work } from './work';
 
 /** Bound of the report about one value that does not match. */
 const MAX_FOUND = 10;
@@ -45,26 +44,6 @@ interface Known {
   enum?: ReadonlySet<unknown>;
 }
 
-/** A schema, prepared for any number of values. */
-export class Prepared {
-  readonly known = new WeakMap<object, Known>();
-  readonly references = new Map<string, unknown>();
-
-  /** @param refersAlone a schema with `$ref` says nothing else, as up to draft 7 */
-  constructor(
-    readonly root: JsonSchema,
-    readonly patterns: Patterns,
-    readonly refersAlone: boolean,
-  ) {}
-
-  /** What does not fit; nothing when all does. @throws {OutOfWork} */
-  find(value: unknown, work: Work): Found[] {
-    const sink: Found[] = [];
-    new Validation(this, work).fits(this.root, { value, place: undefined, sink, seen: undefined });
-    return sink;
-  }
-}
-
 /** Is the report full? Then the first mismatch ends the search. */
 const isFull = ({ sink }: At) => sink === undefined || sink.length >= MAX_FOUND;
 
@@ -79,11 +58,26 @@ const names = (value: unknown) => value as Readonly<Record<string, unknown>>;
 const isBelow = (value: unknown, bound: unknown) => bound !== undefined && (value as number) < (bound as number);
 const isAbove = (value: unknown, bound: unknown) => bound !== undefined && (value as number) > (bound as number);
 
-class Validation {
+/** Validates any number of values against a schema, one after the other. */
+export class Validation {
+  private readonly known = new WeakMap<object, Known>();
+  private readonly references = new Map<string, unknown>();
+  private readonly patterns = new Map<string, Pattern | string>();
+  private work = new Work();
+
+  /** @param refersAlone a schema with `$ref` says nothing else, as up to draft 7 */
   constructor(
-    private readonly prepared: Prepared,
-    private readonly work: Work,
+    private readonly root: JsonSchema,
+    private readonly refersAlone: boolean,
   ) {}
+
+  /** What does not fit; nothing when all does. @throws {OutOfWork} */
+  find(value: unknown, work: Work): Found[] {
+    this.work = work;
+    const sink: Found[] = [];
+    this.fits(this.root, { value, place: undefined, sink, seen: undefined });
+    return sink;
+  }
 
   fits(schema: unknown, at: At): boolean {
     if (!isObject(schema)) {
@@ -110,11 +104,11 @@ class Validation {
     const { $ref, type, not, anyOf, allOf, oneOf } = schema;
     if ($ref !== undefined) {
       fits = this.fits(this.resolve($ref as string), at);
-      if (this.prepared.refersAlone) return fits;
+      if (this.refersAlone) return fits;
     }
     if (type !== undefined && !this.isOfType(type, at.value)) {
-      const told = (Array.isArray(type) ? type : [type]).join('", "');
-      fits = no(at, `Instance type "${typeOf(at.value)}" is invalid. Expected "${told}".`);
+      const expected = (Array.isArray(type) ? type : [type]).join('", "');
+      fits = no(at, `Instance type "${typeOf(at.value)}" is invalid. Expected "${expected}".`);
     }
     if ('const' in schema && !this.isAllowed(schema, 'const', [schema.const], at.value)) {
       fits = no(at, `Instance does not match ${this.shown(schema.const, at)}.`);
@@ -162,7 +156,7 @@ class Validation {
 
   private byType(schema: JsonSchema, at: At): boolean {
     const { value } = at;
-    if (this.prepared.refersAlone && schema.$ref !== undefined) return true;
+    if (this.refersAlone && schema.$ref !== undefined) return true;
     if (typeof value === 'string') return this.text(schema, value, at);
     if (typeof value === 'number') return this.number(schema, value, at);
     if (Array.isArray(value)) return this.items(schema, value, at);
@@ -179,7 +173,7 @@ class Validation {
       if (isAbove(length, maxLength)) fits = no(at, `String is too long (${length} > ${maxLength}).`);
     }
     if (!fits && isFull(at)) return false;
-    if (pattern !== undefined && !this.prepared.patterns.test(pattern as string, text, this.work)) {
+    if (pattern !== undefined && !this.matches(pattern as string, text)) {
       fits = no(at, 'String does not match pattern.');
     }
     const isFormat = format === undefined ? undefined : FORMATS.get(format as string);
@@ -308,7 +302,7 @@ class Validation {
       const isNamed = Object.hasOwn(properties, name);
       const judges = isNamed ? [properties[name]] : [];
       for (const [pattern, judge] of patterns) {
-        if (this.prepared.patterns.test(pattern, name, this.work)) judges.push(judge);
+        if (this.matches(pattern, name)) judges.push(judge);
       }
       if (judges.length === 0 && others !== undefined) judges.push(others);
       if (judges.length === 0 && rest !== undefined && !at.seen?.has(name)) judges.push(rest);
@@ -343,7 +337,7 @@ class Validation {
   }
 
   private knownOf(schema: JsonSchema): Known {
-    let known = this.prepared.known.get(schema);
+    let known = this.known.get(schema);
     if (!known) {
       // Names that are looked for in every value, whether it has them or not.
       const looked = [
@@ -354,13 +348,13 @@ class Validation {
       ];
       const named = looked.reduce<number>((sum, each) => sum + (Array.isArray(each) ? each.length : 0), 0);
       known = { steps: 6 + Object.keys(schema).length + named };
-      this.prepared.known.set(schema, known);
+      this.known.set(schema, known);
     }
     return known;
   }
 
   private resolve(reference: string): unknown {
-    const { references, root } = this.prepared;
+    const { references, root } = this;
     if (!references.has(reference)) {
       const way = pointerOf(reference).split('/').slice(1).map(unescaped);
       references.set(
@@ -369,5 +363,13 @@ class Validation {
       );
     }
     return references.get(reference);
+  }
+
+  /** @throws {OutOfWork} also where the pattern was registered before its kind was refused */
+  private matches(source: string, text: string): boolean {
+    const pattern = this.patterns.get(source) ?? Pattern.of(source);
+    this.patterns.set(source, pattern);
+    if (typeof pattern === 'string') throw new OutOfWork();
+    return pattern.test(text, this.work);
   }
 }

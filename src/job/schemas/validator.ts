@@ -1,8 +1,7 @@
 import { cut } from '../text';
 import type { JsonSchema } from './check';
 import type { Misfit } from './misfit';
-import { Patterns } from './pattern';
-import { Prepared, type ValuePlace } from './validation';
+import { Validation, type ValuePlace } from './validation';
 import { OutOfWork, type Work } from './work';
 
 /** Characters of one message at most. */
@@ -22,11 +21,11 @@ export type Validate = (args: readonly unknown[], work: Work) => Misfit[];
 /** A schema with `type: object` is about the first argument, any other about the list. Out of work: does not fit. */
 export function validatorOf(schema: JsonSchema): Validate {
   const isAboutFirst = schema.type === 'object';
-  const prepared = new Prepared(schema, new Patterns(), REFERS_ALONE.test(String(schema.$schema ?? '')));
+  const validation = new Validation(schema, REFERS_ALONE.test(String(schema.$schema ?? '')));
   const root = isAboutFirst ? 'args[0]' : 'args';
   return (args, work) => {
     try {
-      return prepared.find(isAboutFirst ? (args[0] ?? null) : args, work).map(({ place, message }) => ({
+      return validation.find(isAboutFirst ? (args[0] ?? null) : args, work).map(({ place, message }) => ({
         path: root + pathOf(place),
         message: cut(message, MAX_MESSAGE),
       }));
