@@ -65,6 +65,7 @@ const SHARED = [
   'job/thrown.ts',
   'job/event-types.ts',
   'job/export/file.ts',
+  'job/ids.ts',
   'job/near-miss.ts',
   'job/own.ts',
 ];
