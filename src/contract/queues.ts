@@ -1,5 +1,6 @@
 /** Queues as a whole: their settings and counts, and what operators do with them. */
 
+import type { LastHour } from '../job/metrics/series';
 import type { QueueMode } from '../job/settings';
 import type { JobState } from '../job/states';
 import type { EnvelopeWaiting } from '../job/wire';
@@ -112,15 +113,6 @@ export interface QueueStatistics extends QueueState, StateCounts {
   created_at?: Time;
   depth?: number;
   dead_letter?: number;
-}
-
-/** What happened in the last hour: 0 where nothing was counted. */
-export interface LastHour {
-  completed_last_hour: number;
-  failed_last_hour: number;
-  avg_duration_ms: number;
-  avg_wait_ms: number;
-  throughput_per_second: number;
 }
 
 /** How many jobs that have not ended there are of a priority. */

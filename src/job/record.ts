@@ -8,7 +8,7 @@ import type { Misfit } from './schemas/misfit';
 import type { SchemaStamp } from './schemas/stamp';
 import type { JobState } from './states';
 import type { WaitingFor } from './waiting';
-import type { JobChunk, JobOptions } from './wire';
+import type { EnvelopeError, JobChunk, JobOptions } from './wire';
 
 /** A retry policy as a user wrote it; its fields are those of the reference (`docs/guides/retries.md`). */
 export type RetryInput = Record<string, unknown>;
@@ -113,27 +113,16 @@ export interface ReportedError {
   stack?: string;
 }
 
-/** One failed attempt in a job's history. */
-export interface JobErrorEntry {
-  /** The attempt that failed, from 1. */
-  attempt: number;
+/** One failed attempt in a job's history, as an envelope shows it but for its time. */
+export interface JobErrorEntry extends Omit<EnvelopeError, 'occurred_at'> {
   /** Epoch ms. */
   occurred_at: number;
   /** How long the attempt ran, when known. */
   duration_ms: number | null;
-  code: string;
-  type: string;
-  message: string;
-  retryable?: boolean;
-  details?: unknown;
-  stack?: string;
   /** Delay chosen before the next run; null when there is none. */
   backoff_ms: number | null;
   /** Why the job ended with this failure; null while runs remain. */
   reason: string | null;
-  /** Who ran the attempt: the worker that pulled it, or the target that it was pushed to. */
-  worker_id?: string;
-  target?: string;
 }
 
 /** The history of a job so far. Absent members did not happen. Times in epoch ms. */
