@@ -14,11 +14,10 @@
 import { MAX_DURATION_MS, parseDuration } from '../duration';
 import { invalidRequest } from '../errors';
 import { quote } from '../text';
+import type { Calendar } from './calendar';
 import { FieldError, readFields } from './fields';
 
-export type Expression =
-  | { kind: 'cron' /** Six fields, numbers only. */; pattern: string; everyHour: boolean }
-  | { kind: 'every'; ms: number };
+export type Expression = { kind: 'cron'; calendar: Calendar } | { kind: 'every'; ms: number };
 
 const SHORTHANDS: Readonly<Record<string, string>> = {
   '@yearly': '0 0 1 1 *',
@@ -46,7 +45,7 @@ export function parseExpression(text: unknown, field: string): Expression {
 
 function readCron(words: readonly string[], field: string): Expression {
   try {
-    return { kind: 'cron', ...readFields(words) };
+    return { kind: 'cron', calendar: readFields(words) };
   } catch (error) {
     if (!(error instanceof FieldError)) throw error;
     const where = error.field === 'expression' ? '' : `the ${error.field} `;

@@ -1,7 +1,5 @@
-/**
- * Validates the fields of a cron expression and rewrites them into the plain form that `calendar.ts` reads. Each
- * field has its own rules; an error names the field and its mistake.
- */
+/** Reads the fields of a cron expression into a calendar. An error names the field and its mistake. */
+import { type Calendar, type DayRule, nearestWorkday, weekdayOf } from './calendar';
 
 interface FieldRule {
   name: string;
@@ -40,16 +38,8 @@ export class FieldError extends Error {
   }
 }
 
-/** An expression whose fields are valid. */
-export interface CronFields {
-  /** Six fields, seconds first, numbers only. */
-  pattern: string;
-  /** Does every hour of the day match? Then the expression states an interval rather than a local time. */
-  everyHour: boolean;
-}
-
 /** Reads five or six fields. @throws {FieldError} */
-export function readFields(fields: readonly string[]): CronFields {
+export function readFields(fields: readonly string[]): Calendar {
   const all = fields.length === 5 ? ['0', ...fields] : fields;
   if (all.length !== 6) {
     throw new FieldError(
@@ -57,43 +47,67 @@ export function readFields(fields: readonly string[]): CronFields {
       `has ${fields.length} ${fields.length === 1 ? 'field' : 'fields'}; 5 or 6 are expected`,
     );
   }
-  let everyHour = false;
-  const written = all.map((text, index) => {
-    const rule = RULES[index] as FieldRule;
-    const items = text.split(',').map((item) => readItem(item, rule));
-    if (rule === HOUR) everyHour = coversAll(items, rule);
-    // A field that has every value must not count as restricted: it decides how the two day fields combine.
-    return items.some((item) => item.text === '*') ? '*' : items.map((item) => item.text).join(',');
-  });
-  return { pattern: written.join(' '), everyHour };
+  const read = all.map((text, index) => readField(text, RULES[index] as FieldRule));
+  const [seconds, minutes, hours, days, months, weekdays] = read as [Field, Field, Field, Field, Field, Field];
+  const isInMonth: DayRule = (day, month) => days.numbers.includes(day) || days.rules.some((fits) => fits(day, month));
+  const isInWeek: DayRule = (day, month) =>
+    weekdays.numbers.includes(weekdayOf(day, month)) || weekdays.rules.some((fits) => fits(day, month));
+  // Two restricted day fields: either is enough.
+  const isDay: DayRule =
+    days.isAny || weekdays.isAny
+      ? (day, month) => isInMonth(day, month) && isInWeek(day, month)
+      : (day, month) => isInMonth(day, month) || isInWeek(day, month);
+  return { seconds: seconds.numbers, minutes: minutes.numbers, hours: hours.numbers, months: months.numbers, isDay };
 }
 
-interface Item {
-  text: string;
-  /** The numbers that match, unless they depend on the month. */
-  range?: { from: number; to: number; step: number };
+interface Field {
+  /** Those that match, each once. */
+  numbers: readonly number[];
+  /** Entries that depend on the month. */
+  rules: readonly DayRule[];
+  /** It does not count as restricted, which decides how the two day fields combine. */
+  isAny: boolean;
 }
 
-function readItem(item: string, rule: FieldRule): Item {
+function readField(text: string, rule: FieldRule): Field {
+  const items = text.split(',').map((item) => readItem(item, rule));
+  const numbers = new Set(items.flatMap((item) => (typeof item === 'function' ? [] : numbersIn(item, rule))));
+  return {
+    numbers: [...numbers].sort((a, b) => a - b),
+    rules: items.filter((item) => typeof item === 'function'),
+    isAny: items.some((item) => typeof item !== 'function' && item.isWhole && item.step === 1),
+  };
+}
+
+/** The numbers from `from` to `to`, and whether that is any of the field. */
+interface Span {
+  from: number;
+  to: number;
+  step: number;
+  isWhole: boolean;
+}
+
+function numbersIn({ from, to, step }: Span, rule: FieldRule): number[] {
+  const numbers = Array.from({ length: Math.floor((to - from) / step) + 1 }, (_, index) => from + index * step);
+  return rule === DAY_OF_WEEK ? numbers.map((number) => number % 7) : numbers;
+}
+
+function readItem(item: string, rule: FieldRule): Span | DayRule {
   if (item === '') throw wrong(rule, 'has an empty entry');
   const special = readSpecial(item.toUpperCase(), rule);
-  if (special !== undefined) return { text: special };
+  if (special !== undefined) return special;
   const [span = '', stepText, ...rest] = item.split('/');
   if (rest.length > 0) throw wrong(rule, `"${item}" has more than one step`);
   const isDay = rule === DAY_OF_MONTH || rule === DAY_OF_WEEK;
-  const whole = span === '*' || (span === '?' && isDay);
-  const { from, to } = whole ? { from: rule.min, to: topOf(rule) } : readSpan(span, item, stepText !== undefined, rule);
-  if (stepText === undefined) {
-    if (whole) return { text: '*', range: { from, to, step: 1 } };
-    return { text: from === to ? String(from) : `${from}-${to}`, range: { from, to, step: 1 } };
-  }
+  const isWhole = span === '*' || (span === '?' && isDay);
+  const ends = isWhole ? { from: rule.min, to: topOf(rule) } : readSpan(span, item, stepText !== undefined, rule);
+  if (stepText === undefined) return { ...ends, step: 1, isWhole };
   const step = readNumber(stepText);
   const size = topOf(rule) - rule.min + 1;
   if (step === undefined || step < 1 || step > size) {
     throw wrong(rule, `"${item}": the step must be a whole number from 1 to ${size}`);
   }
-  if (whole && step === 1) return { text: '*', range: { from, to, step } };
-  return { text: `${from}-${to}/${step}`, range: { from, to, step } };
+  return { ...ends, step, isWhole };
 }
 
 /** `a` or `a-b`; followed by a step, `a` means from `a` on. */
@@ -131,31 +145,29 @@ function readNumber(text: string): number | undefined {
 }
 
 /** `L`, `LW`, `15W` in the day of the month; `5L`, `5#2`, `5#L` in the day of the week. */
-function readSpecial(item: string, rule: FieldRule): string | undefined {
+function readSpecial(item: string, rule: FieldRule): DayRule | undefined {
   if (rule === DAY_OF_MONTH) {
-    if (item === 'L' || item === 'LW') return item;
-    const day = /^(\d{1,2})W$/.exec(item)?.[1];
-    return day === undefined ? undefined : `${readValue(day, item, rule)}W`;
+    if (item === 'L') return (day, { length }) => day === length;
+    if (item === 'LW') return (day, month) => day === nearestWorkday(month.length, month);
+    const written = /^(\d{1,2})W$/.exec(item)?.[1];
+    if (written === undefined) return undefined;
+    const near = readValue(written, item, rule);
+    return (day, month) => near <= month.length && day === nearestWorkday(near, month);
   }
   if (rule !== DAY_OF_WEEK) return undefined;
-  const [, day, nth] = /^([A-Z]{3}|\d)(L|#.*)$/.exec(item) ?? [];
-  if (day === undefined || nth === undefined) return undefined;
-  const number = readValue(day, item, rule) % 7;
+  const [, word, nth] = /^([A-Z]{3}|\d)(L|#.*)$/.exec(item) ?? [];
+  if (word === undefined || nth === undefined) return undefined;
+  const weekday = readValue(word, item, rule) % 7;
   if (nth !== 'L' && !/^#[1-5L]$/.test(nth))
     throw wrong(rule, `"${item}": after # comes 1 to 5, or L for the last one`);
-  return number + nth;
+  const isNth: DayRule = nth.endsWith('L')
+    ? (day, { length }) => day + 7 > length
+    : (day) => Math.ceil(day / 7) === Number(nth.slice(1));
+  return (day, month) => weekdayOf(day, month) === weekday && isNth(day, month);
 }
 
 function topOf(rule: FieldRule): number {
   return rule === DAY_OF_WEEK ? 6 : rule.max;
-}
-
-function coversAll(items: readonly Item[], rule: FieldRule): boolean {
-  const values = new Set<number>();
-  for (const { range } of items) {
-    for (let value = range?.from ?? 1; range && value <= range.to; value += range.step) values.add(value);
-  }
-  return values.size === rule.max - rule.min + 1;
 }
 
 function wrong(rule: FieldRule, message: string): FieldError {

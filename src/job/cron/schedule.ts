@@ -6,7 +6,7 @@
  *
  * Fires lie on whole seconds, those of `@every` at whole intervals from their anchor.
  */
-import { nextLocal } from './calendar';
+import { type Calendar, nextLocal } from './calendar';
 import type { Expression } from './expression';
 import { offsetAt, resolveLocal } from './zone';
 
@@ -33,7 +33,7 @@ export function nextFire(schedule: Schedule, after: number): number | undefined 
   const next =
     expression.kind === 'every'
       ? nextInterval(expression.ms, schedule.anchor, from)
-      : nextMatch(expression.pattern, expression.everyHour, schedule.zone, from);
+      : nextMatch(expression.calendar, schedule.zone, from);
   return next === undefined || next > (end ?? END_OF_TIME) ? undefined : next;
 }
 
@@ -72,31 +72,33 @@ function nextInterval(ms: number, anchor: number, after: number): number {
   return anchor + (Math.floor((after - anchor) / ms) + 1) * ms;
 }
 
-function nextMatch(pattern: string, everyHour: boolean, zone: string, after: number): number | undefined {
+function nextMatch(calendar: Calendar, zone: string, after: number): number | undefined {
   const from = Math.floor(after / SECOND) * SECOND;
   const local = from + offsetAt(zone, from);
   const here = resolveLocal(zone, local);
-  const again = everyHour && here.kind === 'twice' ? secondPass(pattern, zone, local, here, from) : undefined;
-  const next = firstPass(pattern, zone, local, from);
+  // With every hour of the day it states an interval rather than a local time.
+  const isInterval = calendar.hours.length === 24;
+  const again = isInterval && here.kind === 'twice' ? secondPass(calendar, zone, local, here, from) : undefined;
+  const next = firstPass(calendar, zone, local, from);
   return again !== undefined && (next === undefined || again < next) ? again : next;
 }
 
 /** The next match, local times that come twice counted the first time only. */
-function firstPass(pattern: string, zone: string, local: number, from: number): number | undefined {
-  for (let match = nextLocal(pattern, local); match !== undefined; ) {
+function firstPass(calendar: Calendar, zone: string, local: number, from: number): number | undefined {
+  for (let match = nextLocal(calendar, local); match !== undefined; ) {
     const found = resolveLocal(zone, match);
     const at = found.kind === 'once' ? found.at : found.kind === 'skipped' ? found.change : found.first;
     if (at > from) return at;
     // A local time that comes twice is over until the clock has passed it again; skipped ones lie behind.
     const resume = found.kind === 'twice' ? found.change + (match - found.first) - SECOND : match;
-    match = nextLocal(pattern, Math.max(resume, match));
+    match = nextLocal(calendar, Math.max(resume, match));
   }
   return undefined;
 }
 
 /** The next match while the clock passes its local times a second time. */
 function secondPass(
-  pattern: string,
+  calendar: Calendar,
   zone: string,
   local: number,
   here: { first: number; second: number; change: number },
@@ -104,7 +106,7 @@ function secondPass(
 ): number | undefined {
   // During the first pass: from the local time on to which the clock is set back.
   const setBackTo = here.change + (local - here.second);
-  const match = nextLocal(pattern, from < here.change ? setBackTo - SECOND : local);
+  const match = nextLocal(calendar, from < here.change ? setBackTo - SECOND : local);
   const found = match === undefined ? undefined : resolveLocal(zone, match);
   return found?.kind === 'twice' && found.second > from ? found.second : undefined;
 }
