@@ -1,13 +1,6 @@
 /**
- * A CloudEvent 1.0 as a job. Its form in HTTP is read elsewhere; here it is an object of its attributes and its data.
- *
- * | event | job |
- * |---|---|
- * | `type` | `type`; one that is not a job type is refused |
- * | `data` | `args[0]`; no data: no arguments |
- * | `id`, `source`, `subject`, `time`, every other attribute | `meta.ce_<name>` |
- * | `traceparent`, `tracestate` | `meta` under their own names |
- * | `tocsinqueue`, `tocsindelay`, `tocsinpriority` | `queue`, `delay_until`, `priority` |
+ * A CloudEvent 1.0 as a job (`docs/guides/cloudevents.md`). Its form in HTTP is read elsewhere; here it is an object of
+ * its attributes and its data.
  */
 import { optional, reader, readInteger, readName, readQueueName } from './envelope/fields';
 import { isJobType, TYPE_RULE } from './envelope/names';

@@ -1,16 +1,4 @@
-/**
- * Reads an alert rule of a client.
- *
- * | member | value | default |
- * |---|---|---|
- * | `name` | 1 … 128 characters | required |
- * | `queue` | its name; null: each queue for itself | null |
- * | `metric` | `error_rate`, `oldest_age`, `depth`, `dead_letters` | required |
- * | `above` | a number; of `oldest_age` seconds, or a duration such as `"PT5M"` | required |
- * | `for` | a duration | nothing |
- * | `subscription_id` | the only one to be notified; null: all that subscribed to `alert.*` | null |
- * | `active` | false: it is not looked at | true |
- */
+/** Reads an alert rule of a client (`docs/operate/alerts.md`). */
 import {
   defined,
   type Reader,

@@ -1,20 +1,6 @@
 /**
- * A cron entry as its owner wrote it: when it fires, what it enqueues, and what happens when fires overlap or were
- * missed. No code but {@link parseCron} decides whether one is valid; {@link jobOf} makes the job of one fire.
- *
- * | member | value | default |
- * |---|---|---|
- * | `name` | lower-case letters, digits, `.`, `-`; at most 255 characters | required |
- * | `expression` (`cron`, `schedule`) | see `expression.ts` | required |
- * | `timezone` | IANA name | `UTC` |
- * | `overlap_policy` | `skip`, `allow`, `cancel_previous`, `enqueue` | `skip` |
- * | `missed_policy` | `skip`, `fire_once`, `fire_all` | `fire_once` |
- * | `max_catchup` | how many `fire_all` makes up for, 1 … 1000 | 100 |
- * | `start_at`, `end_at` | times; both still fire | none |
- * | `limit` | fires in all | none |
- * | `enabled` | boolean | true |
- * | `description` | at most 1000 characters | none |
- * | `job_template` | `type`, `args`, `meta`, `options` as in an enqueue, without `id`; or at the top level | required |
+ * A cron entry as its owner wrote it (`docs/guides/schedules.md`): when it fires, what it enqueues, and what happens
+ * when fires overlap or were missed. Only {@link parseCron} decides whether one is valid.
  */
 import {
   defined,

@@ -1,15 +1,6 @@
 /**
- * Cron expressions.
- *
- * | form | meaning |
- * |---|---|
- * | `30 2 * * MON-FRI` | five fields: minute, hour, day of month, month, day of week |
- * | `0 30 2 * * *` | six fields, seconds first |
- * | `@hourly` `@daily` `@midnight` `@weekly` `@monthly` `@yearly` `@annually` | shorthands |
- * | `@every 90s` | an interval of at least a second; a duration, also in Go's style (`1h30m`) |
- *
- * Days of the month also take `L`, `LW`, `15W`; days of the week `5L`, `5#2`, `5#L`. If both are restricted, either
- * matches.
+ * Cron expressions (`docs/guides/schedules.md`): five fields, six with seconds first, shorthands such as `@daily`, or
+ * `@every` and a duration, also in Go's style (`1h30m`).
  */
 import { MAX_DURATION_MS, parseDuration } from '../duration';
 import { invalidRequest } from '../errors';

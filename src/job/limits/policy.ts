@@ -1,15 +1,6 @@
 /**
- * A job's `rate_limit`: the key it counts under, its limits, and what happens when the limit is reached.
- *
- * | member | value |
- * |---|---|
- * | `key` | whose starts count together; without it the queue's name |
- * | `scope` | where they do: in one `queue` (default), or in all queues of the `deployment` |
- * | `concurrency` | attempts that may run at once, 1 … 10000 |
- * | `max_per_second` | starts in any second: a `rate` with the period of a second |
- * | `rate`, `period` | starts in any period of this length (sliding); also `rate: {limit, period}` |
- * | `throttle` | `{limit, period}`: evenly spread starts |
- * | `on_limit` | `wait` (default), `reschedule` or `drop` |
+ * A job's `rate_limit` (`docs/guides/limits.md`): the key it counts under, its limits, and what happens when the limit
+ * is reached.
  */
 import { MAX_DURATION_MS } from '../duration';
 import {

@@ -1,20 +1,4 @@
-/**
- * What becomes of a job whose run failed. The first rule that applies decides:
- *
- * | rule | outcome | reason |
- * |---|---|---|
- * | no handler takes the type | dead letter | `no_handler` |
- * | `kill` | dead letter | `killed` |
- * | code `DISCARD`, `FAIL` | discarded | `discard_code`, `fail_code` |
- * | code `DEAD_LETTER` | dead letter | `dead_letter_code` |
- * | an `UnrecoverableError` | dead letter | `unrecoverable` |
- * | the target answered 401, 403, 404 or 405 | dead letter | `target_rejected` |
- * | crash, and the policy says so | dead letter | `crash` |
- * | on the list of non-retryable errors, or `retryable: false` | by policy | `non_retryable` |
- * | no runs left | by policy | `retries_exhausted` |
- * | `retry_at`, `retry_in` | retry then | |
- * | otherwise | retry with backoff; at once after a visibility timeout | |
- */
+/** What becomes of a job whose run failed (`docs/guides/retries.md`). The first rule that applies decides. */
 import type { AttemptFailure } from '../attempt/outcome';
 import { parseDuration } from '../duration';
 import { parseInstant } from '../time';

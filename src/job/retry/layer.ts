@@ -1,20 +1,6 @@
 /**
- * Reads one layer as a user wrote it: aliases, `_ms` twins, presets and durations become the fields of a
- * {@link RetryLayer}. Defaults are not filled in here; a field not given stays absent so that it can be inherited.
- *
- * | field | other names | value |
- * |---|---|---|
- * | `preset` | | `ojs` `zzz` `chasqui` `zizq` `sidekiq`; the other fields of the layer override it |
- * | `max_attempts` | | integer, 0 … 2147483647 |
- * | `backoff_strategy` | `backoff_type`, `strategy`, … | `exponential` `linear` `constant` `polynomial` `table` |
- * | | | also `backoff`; `none` and `fixed` mean `constant`, `custom` means `table` |
- * | `initial_interval`, `max_interval`, `offset` | with `_ms` | duration; `max_interval` null: no cap |
- * | `backoff_coefficient` | | 0 … 1000; below 1 only with `polynomial`, checked after merging |
- * | `first_index` | | 0, 1 |
- * | `table` | | 1 … 1000 durations |
- * | `jitter` | | see `jitter.ts` |
- * | `non_retryable_errors` | | up to 100 strings of 1 … 255 characters |
- * | `on_exhaustion`, `on_crash` | | `discard` / `retry`, or `dead_letter` |
+ * Reads one layer as a user wrote it (`docs/guides/retries.md`): aliases, `_ms` twins, presets and durations become the
+ * fields of a {@link RetryLayer}. A field not given stays absent, so that it can be inherited.
  */
 import { inPolicy, type Reader, reader, readInteger, readMeaning, readNumber, readWord } from '../envelope/fields';
 import { nullable } from '../envelope/members';

@@ -1,15 +1,6 @@
 /**
- * Shows what a policy would do: the effective policy, a table of delays, one imagined failure. Body of `POST
- * /ojs/v1/admin/retry/preview`:
- *
- * | member | value | default |
- * |---|---|---|
- * | `policy` | the job layer | empty |
- * | `layers` | `variables`, `queue`, `job_type`; `variables` replaces the deployment's own | empty |
- * | `from` | n of the first row, 1 … 2147483647 | 1 |
- * | `attempts` | how many rows, 1 … 100 | 10 |
- * | `random` | r that `delay_ms` is computed with, in [0, 1) | 0.5 |
- * | `failure` | the failure of run `from` to decide about | none |
+ * Shows what a policy would do: the effective policy, a table of delays, one imagined failure. The body of `POST
+ * /ojs/v1/admin/retry/preview` (`docs/guides/retries.md`).
  */
 import type { AttemptFailure } from '../attempt/outcome';
 import {

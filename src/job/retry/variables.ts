@@ -1,14 +1,6 @@
 /**
- * The deployment's defaults, from environment variables.
- *
- * | variable | value | sets |
- * |---|---|---|
- * | `DEFAULT_RETRY_LIMIT` | integer, retries | `max_attempts` = value + 1 |
- * | `DEFAULT_BACKOFF_BASE` | duration | `offset` |
- * | `DEFAULT_BACKOFF_EXPONENT` | number, 0 … 1000 | `backoff_coefficient` |
- * | `DEFAULT_BACKOFF_JITTER` | duration, 0 = off | `jitter` `per_attempt` |
- *
- * The last three describe one formula (polynomial, in seconds, without cap): all of them or none.
+ * The deployment's defaults, from environment variables. Those beside the limit describe one formula (polynomial, in
+ * seconds, without cap): all of them or none.
  */
 import { parseDuration } from '../duration';
 import { invalidConfiguration } from '../errors';

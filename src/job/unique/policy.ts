@@ -1,22 +1,6 @@
 /**
- * Reads the policy of a unique job, which defines its fingerprint. Two jobs with the same fingerprint are the same job.
- * Whether the older one conflicts is up to the policy of the newer one (`conflicts.ts`).
- *
- * | member | value | default |
- * |---|---|---|
- * | `keys` | of `type` (always counts), `queue`, `args`, `meta` | `["type"]`, and `args` or `meta` with their keys |
- * | `key` | a string: the fingerprint is this text (and the type, and the `keys`) | none |
- * | `key` as an array | as `keys`; any other name is a member of `args`, as in the Go and Java SDKs | none |
- * | `args_keys`, `meta_keys` | names of members that count | all of `args`; `meta` needs its keys |
- * | `period` (or `within`, or `period_ms`) | duration since the existing job's creation | while its state counts |
- * | `states` (or `unique_while`) | states in which an existing job counts | the five in which it has not ended |
- * | `on_conflict` | `reject`, `ignore`, `replace`, `replace_except_schedule`, `accumulate` | `reject` |
- * | | aliases: `ignore_new` of `ignore`, `cancel_existing` of `replace` | |
- * | `max_wait` | `replace`, `accumulate`: duration after the first enqueue at which the job starts at last | none |
- * | `max_count` | `accumulate`: enqueues in one job, 2 … 1000 | 1000 |
- * | `sample` | `leading`, `trailing`: which enqueue of a `period` runs; in place of `on_conflict` and `states` | none |
- *
- * Only jobs that wait accumulate, and only inside a queue: the fingerprint always has the queue then.
+ * Reads the policy of a unique job (`docs/guides/unique.md`), which defines its fingerprint. Two jobs with the same
+ * fingerprint are the same job. Whether the older one conflicts is up to the policy of the newer one (`conflicts.ts`).
  */
 import {
   defined,

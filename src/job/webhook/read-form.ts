@@ -1,13 +1,4 @@
-/**
- * Reads the format of what a subscription is sent.
- *
- * | `format` | what is sent |
- * |---|---|
- * | absent, null | the event |
- * | `"slack"` | a message for an incoming webhook of Slack |
- * | `"pagerduty"` | an event for the Events API v2; `routing_key` is required beside it |
- * | `{template}` | JSON with placeholders like `{{data.job_id}}`, as a value or as its text |
- */
+/** Reads the format of what a subscription is sent (`docs/operate/webhooks.md`); none or null: the event. */
 import { isObject, optional, readText, withinBytes } from '../envelope/fields';
 import { isDeeperThan } from '../envelope/nesting';
 import { invalidRequest } from '../errors';

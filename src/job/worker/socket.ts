@@ -1,19 +1,6 @@
 /**
- * Messages between workers and a queue over a socket, subprotocol {@link SUBPROTOCOL}: one JSON object each.
- *
- *     worker                                      queue
- *        │ {type: "ready", count}  ─▶                 it takes this many more jobs
- *        │ ◀─ {type: "jobs", seq, jobs}               leased to it; each uses up one of the count
- *        │ {type: "report", id, reports, ready?} ─▶ ◀─ {type: "reported", id, items, …}
- *        │ {type: "enqueue", id, jobs} ─▶ ◀─ {type: "enqueued", id, jobs, …}
- *        │ {type: "heartbeat", id?, active_jobs, …} ─▶ ◀─ {type: "heartbeat", id?, state, jobs_extended, …}
- *        │ {type: "pause"} ─▶ ◀─ {type: "paused"}     no more jobs until it is ready again
- *        │ ◀─ {type: "ping", n}  {type: "pong", n} ─▶ it has read what was sent before that ping
- *        │ {type: "read"} ─▶                          of workers of earlier releases, like `got`: without effect
- *        │ ◀─ {type: "directive", state}              an operator's directive
- *        │ ◀─ {type: "taken", jobs}                   attempts that were ended otherwise
- *        │ ◀─ {type: "error", id?, error}
- *        │ ping ─▶ ◀─ pong                            answered by the runtime: the object stays asleep
+ * Messages between workers and a queue over a socket, subprotocol {@link SUBPROTOCOL}: one JSON object each
+ * (`docs/reference/worker-socket.md`).
  */
 
 import type { Report } from '../attempt/outcome';
