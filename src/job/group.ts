@@ -10,9 +10,9 @@ import {
   readObject,
   readWord,
 } from './envelope/fields';
-import { notInPolicy, nullable, readMembers, required } from './envelope/members';
+import { notInPolicy, nullable, readMembers } from './envelope/members';
 import { conflict, invalidPolicy, invalidRequest } from './errors';
-import { type Quota, readPeriod } from './limits/policy';
+import { MAX_STARTS, type Quota, quotaReader } from './limits/policy';
 import type { JobBody } from './record';
 import { quote } from './text';
 
@@ -71,7 +71,6 @@ export type GroupChange = { [K in keyof Omit<GroupOverride, 'paused'>]?: GroupOv
 
 const MAX_CONCURRENCY = 10_000;
 const MAX_WAITING = 10_000_000;
-const MAX_STARTS = 1_000_000;
 
 /** Names and patterns of one setting at most, and their bytes: each queue stores them in one row. */
 const MAX_NAMED = 1_000;
@@ -129,19 +128,9 @@ function refuseOverlap(names: readonly string[], field: string): void {
   }
 }
 
-const readStartsIn = readMembers({ limit: required(within(1, MAX_STARTS)), period: required(readPeriod) }, notInPolicy);
-
-const readRate: Reader<Quota> = described(
-  () => describe(readStartsIn),
-  (value, field) => {
-    const { limit, period } = readStartsIn(value, field);
-    return { limit, period_ms: period };
-  },
-);
-
 const LIMITS = {
   concurrency: within(1, MAX_CONCURRENCY),
-  rate: readRate,
+  rate: quotaReader(within(1, MAX_STARTS), notInPolicy),
   max_waiting: within(1, MAX_WAITING),
 };
 

@@ -103,12 +103,6 @@ const TAGS = 'tags';
 const GROUPS = 'group';
 const LIMIT_KEYS = 'rate_limit.key';
 
-/** Of an entry of the audit log: what is done to a key of limits has the key as its target. */
-const ON_A_LIMIT = /^limit\./;
-
-/** As {@link ON_A_LIMIT}, for groups. */
-const ON_A_GROUP = /^group\./;
-
 /** Makes a redactor, which returns copies. @param pseudonym of a tag, a group, or a limit key */
 export function redactor(rules: RedactionRules, pseudonym = pseudonyms('')): Redactor {
   const names = new Set(rules.map((rule) => rule.join('.')));
@@ -161,6 +155,11 @@ export function redactor(rules: RedactionRules, pseudonym = pseudonyms('')): Red
     return isObject(value) ? mapped(value, (item, name) => (TOLD.has(name) ? told(name, item) : around(item))) : value;
   };
 
+  /** In the audit log, what is done to a limit key or a group has that as its target. */
+  const isHiddenTarget = (action: unknown) =>
+    typeof action === 'string' &&
+    ((hidesKeys && action.startsWith('limit.')) || (hidesGroups && action.startsWith('group.')));
+
   /** A text, or a list of texts, by pseudonyms. */
   const hidden = (value: unknown): unknown =>
     Array.isArray(value) ? value.map(hidden) : typeof value === 'string' && value !== '' ? pseudonym(value) : value;
@@ -191,12 +190,7 @@ export function redactor(rules: RedactionRules, pseudonym = pseudonyms('')): Red
       if (hidesGroups && name === 'group' && !isSchedule(value)) return hidden(item);
       if (hidesGroups && name === 'waiting_for' && isAboutGroup(item)) return withoutGroup(item);
       if (hidesKeys && isKeyed(name, item)) return withoutKey(around(item) as Keyed);
-      if (hidesKeys && name === 'target' && ON_A_LIMIT.test(String((value as { action?: unknown }).action))) {
-        return hidden(item);
-      }
-      if (hidesGroups && name === 'target' && ON_A_GROUP.test(String((value as { action?: unknown }).action))) {
-        return hidden(item);
-      }
+      if (name === 'target' && isHiddenTarget((value as { action?: unknown }).action)) return hidden(item);
       if (PAYLOADS.has(name) || unknown?.includes(name)) return payload(name, item);
       // The state of a checkpoint; that of a job is a word.
       if (name === 'state' && typeof item === 'object') return payload(name, item);

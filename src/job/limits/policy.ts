@@ -15,7 +15,7 @@ import {
   readText,
   readWord,
 } from '../envelope/fields';
-import { notMember, readMembers, required } from '../envelope/members';
+import { notMember, type Refuse, readMembers, required } from '../envelope/members';
 import { invalidRequest } from '../errors';
 
 export interface Quota {
@@ -62,7 +62,7 @@ export interface LimitOverride {
 const KEY = /^[a-zA-Z0-9][a-zA-Z0-9._:-]*$/;
 const MAX_KEY_LENGTH = 255;
 const MAX_CONCURRENCY = 10_000;
-const MAX_STARTS = 1_000_000;
+export const MAX_STARTS = 1_000_000;
 
 const PERIOD_WORDS: Readonly<Record<string, number>> = {
   second: 1_000,
@@ -104,13 +104,19 @@ export const readPeriod: Reader<number> = described(
   },
 );
 
-/** `{limit, period}`, both required. */
-const readStartsIn = readMembers({ limit: required(readStarts), period: required(readPeriod) }, notMember);
+/** A reader of `{limit, period}`, both required. @param refuse the error for another member */
+export function quotaReader(readLimit: Reader<number>, refuse: Refuse): Reader<Quota> {
+  const read = readMembers({ limit: required(readLimit), period: required(readPeriod) }, refuse);
+  return described(
+    () => describe(read),
+    (value, field) => {
+      const { limit, period } = read(value, field);
+      return { limit, period_ms: period };
+    },
+  );
+}
 
-const readQuota: Reader<Quota> = described(readStartsIn.schema ?? {}, (value, field) => {
-  const { limit, period } = readStartsIn(value, field);
-  return { limit, period_ms: period };
-});
+const readQuota = quotaReader(readStarts, notMember);
 
 /** A number, whose period is next to it, or both in one. */
 const readRate: Reader<number | Quota> = described(
