@@ -10,7 +10,7 @@ import { readFile } from 'node:fs/promises';
 import { basename, dirname, extname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { build, transform } from 'esbuild';
-import { withoutDescriptions, written } from './openapi-text.mjs';
+import { acceptedIn } from './accepted.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const BUILT = join(root, 'src/http/ui/built.js');
@@ -140,7 +140,8 @@ export async function writeBuilt() {
   const { shell, assets, first, inputs } = await buildUi();
   writeModule(BUILT, 'src/ui', { shell, version: hashOf(shell), assets, first });
   const document = JSON.parse(readFileSync(join(root, 'docs/reference/openapi.json'), 'utf8'));
-  writeModule(BUILT_DOCUMENT, 'docs/reference/openapi.json', written(withoutDescriptions(document)));
+  const values = { document: JSON.stringify(document), accepted: acceptedIn(document) };
+  writeModule(BUILT_DOCUMENT, 'docs/reference/openapi.json', values);
   return inputs;
 }
 

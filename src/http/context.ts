@@ -4,7 +4,7 @@ import type { Env } from '../config';
 import type { Media } from '../contract/route';
 import type { Role, Scope } from '../job/access';
 import type { Redactor } from '../job/redaction';
-import type { KnownMembers } from './openapi/accepted';
+import type { KnownMembers } from './request/members';
 import type { From, Hold } from './request/room';
 
 /** The caller of a request. */

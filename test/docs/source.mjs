@@ -13,14 +13,13 @@ export { Stub as DurableObject, Stub as RpcTarget, Stub as WorkerEntrypoint };
 export const env = {};
 export const exports = {};
 `;
-const PAGE =
-  "export const shell = '', version = '', assets = {}, first = [], rest = {}, statuses = {}, schemas = '', paths = '';";
+const PAGE = "export const shell = '', version = '', assets = {}, first = [], document = '', accepted = {};";
 
 const runtime = {
   name: 'runtime',
   setup({ onResolve, onLoad }) {
     onResolve({ filter: /^cloudflare:/ }, ({ path }) => ({ path, namespace: 'runtime' }));
-    onResolve({ filter: /^\.\/built$/ }, ({ path }) => ({ path, namespace: 'page' }));
+    onResolve({ filter: /\/built$/ }, ({ path }) => ({ path, namespace: 'page' }));
     onLoad({ filter: /./, namespace: 'runtime' }, () => ({ contents: RUNTIME }));
     onLoad({ filter: /./, namespace: 'page' }, () => ({ contents: PAGE }));
   },

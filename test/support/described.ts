@@ -5,7 +5,7 @@
  */
 import { dereference, type Schema, validate } from '@cfworker/json-schema';
 import messageDocument from '../../docs/reference/asyncapi.json?raw';
-import { documentText } from '../../src/http/openapi/document';
+import { documentText } from '../../src/http/openapi/routes';
 
 interface Operation {
   method: string;

@@ -1,13 +1,16 @@
 /** The document of the API, built by `.ci/ui.mjs` from `docs/reference/openapi.json`. The module is not committed. */
 
-/** All but the schemas and the paths. */
-export const rest: { components: Record<string, unknown> } & Record<string, unknown>;
+/** JSON text. */
+export const document: string;
 
-/** What the statuses of answers are called. */
-export const statuses: Readonly<Record<string, string>>;
+/** The names that a route takes in its query and its body. */
+interface Accepted {
+  query: readonly string[];
+  /** May the member be null? Absent: the contract has no JSON body. */
+  body?: Readonly<Record<string, boolean>>;
+  /** The body has members of any name besides these, or is not JSON. */
+  isOpen: boolean;
+}
 
-/** A line for each schema; see `document.ts`. */
-export const schemas: string;
-
-/** The paths, each followed by its operations; see `document.ts`. */
-export const paths: string;
+/** By method and path as the document has it, such as `get /ojs/v1/jobs/{id}`. */
+export const accepted: Readonly<Record<string, Accepted>>;

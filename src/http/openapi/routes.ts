@@ -3,11 +3,13 @@ import { openapi } from '../../contract/openapi';
 import { type AppContext, media } from '../context';
 import { mountPrefix } from '../request/path';
 import { serve } from '../route';
-import { documentText } from './document';
+import { document } from './built';
 
-/** Routes below `/ojs/v1`. */
-export const openapiRoutes = serve(openapi, { show });
+export const openapiRoutes = serve(openapi, {
+  show: (c: AppContext) => media(c, documentText(mountPrefix(c) || '/'), 'application/json'),
+});
 
-function show(c: AppContext) {
-  return media(c, documentText(mountPrefix(c) || '/'), 'application/json');
+/** JSON text. @param url of the server */
+export function documentText(url: string): string {
+  return document.replace('[{"url":"/"}]', () => JSON.stringify([{ url }]));
 }

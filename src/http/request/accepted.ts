@@ -3,12 +3,13 @@
  * otherwise widen a request: a list to all jobs, a dry run to the removal itself.
  */
 import { invalidRequest } from '../../job/errors';
+import { own } from '../../job/own';
 import type { AppContext } from '../context';
-import { type Accepted, acceptedBy } from '../openapi/accepted';
+import { accepted as acceptedBy } from '../openapi/built';
 import type { Check, Route, Rules } from '../route';
 import { readOptionalBody } from './body';
 import { isFieldName } from './filter/field-path';
-import { refuseMembers, unknownName } from './members';
+import { type KnownMembers, refuseMembers, unknownName } from './members';
 
 /** Parameters of every route: the key of pages and of EventSource. */
 const ANYWHERE = ['access_token'];
@@ -16,12 +17,25 @@ const ANYWHERE = ['access_token'];
 /** Say where a list begins, so that an empty one means its beginning. */
 const PLACES = ['cursor', 'after', 'last_event_id'];
 
+interface Accepted {
+  query: ReadonlySet<string>;
+  /** Undefined: the contract has no JSON body. */
+  body: KnownMembers | undefined;
+  isOpen: boolean;
+}
+
+/** What the contract of a route takes; undefined: the document has no such route. @param path in Hono's syntax */
+function readAccepted({ method, path }: Route): Accepted | undefined {
+  const known = own(acceptedBy, `${method.toLowerCase()} ${path.replace(/:(\w+)/g, '{$1}').replace('*', '{path}')}`);
+  return known && { ...known, query: new Set(known.query), body: known.body && new Map(Object.entries(known.body)) };
+}
+
 /** The check of a route. Its contract is read with the first request. */
 export function accepted(route: Route & Rules): Check {
   if (route.scope === 'public') return () => undefined;
   let known: Accepted | undefined;
   return async (c) => {
-    known ??= acceptedBy(route.method, route.path);
+    known ??= readAccepted(route);
     if (known === undefined) return undefined;
     if (!namesOneThing(route, known)) refuseParameters(c, known.query);
     // Producers and workers speak the protocol, by which a server ignores members that it does not know.

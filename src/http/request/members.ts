@@ -2,7 +2,9 @@
 import { invalidRequest } from '../../job/errors';
 import { suggestion } from '../../job/near-miss';
 import { cut } from '../../job/text';
-import type { KnownMembers } from '../openapi/accepted';
+
+/** Members by name: may they be null? */
+export type KnownMembers = ReadonlyMap<string, boolean>;
 
 /** Shown of a name. */
 const MAX_NAME = 64;

@@ -1,6 +1,6 @@
 /** The bounds of a job's members, as the document of the API has them, are those of the server. */
 import { describe, expect, it } from 'vitest';
-import { documentText } from '../../../src/http/openapi/document';
+import { documentText } from '../../../src/http/openapi/routes';
 import { freshName } from '../../support/queue';
 import { type Json, server, V1 } from '../../support/server';
 

@@ -1,2 +1,0 @@
-/** The document without what only explains. */
-export function withoutDescriptions(document: unknown): unknown;
