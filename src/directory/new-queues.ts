@@ -1,7 +1,7 @@
 /** Counts the queues that each key creates, by the day. */
 import type { Schema } from '../durable/schema';
 import { readFact, rows, writeMeta } from '../durable/sql';
-import { ApiError } from '../job/errors';
+import { type ApiError, refusal } from '../job/errors';
 
 const DAY_MS = 86_400_000;
 
@@ -50,10 +50,7 @@ export class NewQueues {
 }
 
 function tooMany(created: number, most: number, ms: number): ApiError {
-  return new ApiError({
-    status: 429,
-    code: 'rate_limited',
-    message: `This key has created ${created} queues today, and may create ${most} a day.`,
+  return refusal(429, 'rate_limited', `This key has created ${created} queues today, and may create ${most} a day.`, {
     retryable: true,
     details: { created, max_new_queues: most },
     hint: 'Use queues that exist, or a key with admin:write. The variable MAX_NEW_QUEUES sets the bound.',

@@ -2,7 +2,7 @@
 import { doubtStorage } from '../across/statistics';
 import type { ErrorBody } from '../contract/errors';
 import { errorDataOf } from '../durable/platform-errors';
-import { ApiError, apiErrorData, type ErrorCode, type ErrorData, notFound } from '../job/errors';
+import { apiErrorData, type ErrorCode, type ErrorData, notFound, refusal } from '../job/errors';
 import { storageFailure } from '../job/storage-failure';
 import { quote } from '../job/text';
 import { type AppContext, unredacted } from './context';
@@ -58,15 +58,9 @@ export function renderError(error: Omit<ErrorData, 'status' | 'headers'>, c: App
 export function answerNoRoute(c: AppContext, allowed: string[]): Response {
   if (allowed.length === 0)
     return answerError(notFound('route', c.req.path, 'Check the path and its version prefix.'), c);
-  const error = new ApiError({
-    status: 405,
-    code: 'method_not_allowed',
-    message: `${c.req.method} is not allowed on ${quote(c.req.path)}.`,
-    retryable: false,
-    details: { allowed },
-    headers: { Allow: allowed.join(', ') },
-  });
-  return answerError(error, c);
+  const message = `${c.req.method} is not allowed on ${quote(c.req.path)}.`;
+  const headers = { Allow: allowed.join(', ') };
+  return answerError(refusal(405, 'method_not_allowed', message, { details: { allowed }, headers }), c);
 }
 
 function errorData(thrown: unknown, c: AppContext): ErrorData {

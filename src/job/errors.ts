@@ -101,12 +101,12 @@ export function withoutIndex(error: unknown): unknown {
   return new ApiError({ ...error.data, details });
 }
 
-/** An error that the same request would get again. @param more `details`, `hint`, `type`, where given */
+/** An error that the same request would get again, unless `retryable`. @param more where given */
 export function refusal(
   status: number,
   code: ErrorCode,
   message: string,
-  more: { [K in 'type' | 'details' | 'hint']?: ErrorData[K] | undefined } = {},
+  more: { [K in keyof Omit<ErrorData, 'status' | 'code' | 'message'>]?: ErrorData[K] | undefined } = {},
 ): ApiError {
   const told = { ...more, ...(more.details && { details: quoted(more.details) }) };
   const given = Object.entries(told).filter(([, value]) => value !== undefined);

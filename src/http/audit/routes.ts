@@ -14,7 +14,6 @@ import { pagination, readPaging } from '../request/pagination';
 import { listParam, pastParam, textParam } from '../request/query';
 import { serve } from '../route';
 
-/** Routes below `/ojs/v1/admin`. */
 export const adminAuditRoutes = serve(audit, { list });
 
 /** An action, or its beginning followed by `*`. */

@@ -20,7 +20,6 @@ import { continuation, DONE, notApplied, renderItems, statusOf } from './render'
 
 type Action = Exclude<BulkAction, 'purge'>;
 
-/** Routes below `/ojs/v1`. */
 export const bulkRoutes = serve(bulk, {
   enqueue: enqueueBulk,
   cancel: (c) => act(c, 'cancel'),
@@ -30,7 +29,6 @@ export const bulkRoutes = serve(bulk, {
   abort,
 });
 
-/** Routes below `/ojs/v1/admin`. */
 export const adminOperationRoutes = serve(operations, {
   list,
   progress,

@@ -19,7 +19,6 @@ import { attemptIn } from '../workers/report-in-request';
 /** The SDK's own routes, also mounted below its doubled prefix. */
 export const sdkCheckpointRoutes = serve(sdkCheckpoints, { save, show, remove, resume });
 
-/** Routes below `/ojs/v1`. */
 export const checkpointRoutes = [...serve(checkpoints, { save, post: save, show, remove }), ...sdkCheckpointRoutes];
 
 async function save(c: AppContext) {

@@ -20,7 +20,6 @@ import { serve } from '../route';
 /** Entries of one group at most. */
 const MAX_ENTRIES = 1000;
 
-/** Routes below `/ojs/v1`. */
 export const cronGroupRoutes = serve(cronGroups, { list, show, replace, remove });
 
 function nameIn(c: AppContext): string {

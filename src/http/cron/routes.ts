@@ -16,7 +16,6 @@ import { type CronTriggered, crons } from '../../contract/cron';
 import { isCronName, parseCron } from '../../job/cron/definition';
 import { defined } from '../../job/envelope/fields';
 import { withFlatCopy } from '../../job/envelope/render';
-import { invalidRequest } from '../../job/errors';
 import { UnknownMembers } from '../../job/unknown-members';
 import type { CronView } from '../../rpc/cron';
 import { type AppContext, json, noContent } from '../context';
@@ -26,7 +25,7 @@ import { readBody } from '../request/body';
 import { mayCreate } from '../request/new-queues';
 import { type PagingStyle, pageByName, readPaging } from '../request/pagination';
 import { pathParam } from '../request/path';
-import { integerParam, textParam } from '../request/query';
+import { booleanParam, integerParam, textParam } from '../request/query';
 import { refuseRedacted } from '../request/redacted';
 import { serve } from '../route';
 import { renderCron, renderCronAnswer, renderExecution, renderSkip } from './render';
@@ -36,7 +35,6 @@ const MAX_HISTORY = 50;
 /** In the shapes of the dashboard. */
 const item = about((view) => renderCron(view, true));
 
-/** Routes below `/ojs/v1`. */
 export const cronRoutes = serve(crons, {
   save: create,
   list: async (c) => {
@@ -112,15 +110,10 @@ async function create(c: AppContext) {
 
 async function listPage(c: AppContext, style?: PagingStyle) {
   const paging = readPaging(c, style);
-  const enabled = textParam(c, 'enabled');
-  if (enabled !== undefined && enabled !== 'true' && enabled !== 'false') {
-    throw invalidRequest('enabled', 'enabled must be true or false.');
-  }
+  const enabled = booleanParam(c, 'enabled');
   const group = textParam(c, 'group');
   const all = (await listCrons(c.env)).filter(
-    (entry) =>
-      (enabled === undefined || entry.enabled === (enabled === 'true')) &&
-      (group === undefined || entry.group === group),
+    (entry) => (enabled === undefined || entry.enabled === enabled) && (group === undefined || entry.group === group),
   );
   const page = pageByName(all, ({ name }) => name, paging);
   const listed = (await readCrons(c.env, page.items, true)).map((view) => renderCron(view));

@@ -29,7 +29,6 @@ const shared = {
   retry: retryDeadLetter,
 };
 
-/** Routes below `/ojs/v1`. */
 export const deadLetterRoutes = serve(contract.deadLetters, {
   ...shared,
   list: listDeadLetters,

@@ -29,7 +29,6 @@ import { renderOverride, shownKey } from '../rate-limits/routes';
 import { readOptionalBody } from '../request/body';
 import { serve } from '../route';
 
-/** Routes below `/ojs/v1/admin`. */
 export const adminDeploymentRoutes = serve(deployments, { show, apply });
 
 async function show(c: AppContext) {

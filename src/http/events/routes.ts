@@ -17,7 +17,6 @@ import { typesParam } from './types';
 const MAX_AHEAD = 1000;
 const MAX_BACK = 5000;
 
-/** Routes below `/ojs/v1`. */
 export const eventRoutes = serve(events, {
   list,
   stream: streamOfChannel,

@@ -7,7 +7,7 @@ import { TERMINAL_STATES } from '../../job/states';
 import { formatInstant } from '../../job/time';
 import { type AppContext, noContent } from '../context';
 import { callJob, pathParam, queueNameIn } from '../request/path';
-import { oneOf, queueParam, textParam } from '../request/query';
+import { queueParam, textParam, wordParam } from '../request/query';
 import { EventStream, headersOnly } from './event-stream';
 import { placeOf, readPlace } from './place';
 import { endOf, FORMATS, itemsOf, type Shown, systemItem } from './render';
@@ -57,7 +57,7 @@ function readAfter(c: AppContext): { after?: string; isLost?: true } {
 
 async function stream(c: AppContext, channel: Channel) {
   const types = typesParam(c, 'types', 'event_types', 'type');
-  const [format = 'flat'] = oneOf(given(textParam(c, 'format')), FORMATS, 'format') ?? [];
+  const format = wordParam(c, 'format', FORMATS, 'flat');
   const { after, isLost } = readAfter(c);
   if (c.req.method === 'HEAD') return headersOnly(c);
   // The end of a job is needed in any case.
@@ -103,8 +103,6 @@ async function stream(c: AppContext, channel: Channel) {
   });
   return out.response();
 }
-
-const given = (text: string | undefined): string[] | undefined => (text === undefined ? undefined : [text]);
 
 const LAST_PROGRESS: Readonly<Record<string, string>> = {
   completed: 'completed',

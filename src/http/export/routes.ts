@@ -17,7 +17,6 @@ import { importQueue } from './import';
 
 const TYPE = 'application/x-ndjson';
 
-/** Routes below `/ojs/v1/admin`. */
 export const adminExportRoutes = serve(exports, { read: exportQueue, write: importQueue });
 
 /** Schedules that are asked for together. */

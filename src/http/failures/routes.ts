@@ -1,7 +1,7 @@
 /** Failed jobs in groups: lists, one group, and another life or an end for all of it. */
 import { type FailureGroupAcross, type FailureSelection, findFailures } from '../../across/failures';
 import { type FailureGroup, type FailureSearch, failures } from '../../contract/failures';
-import { defined, readQueueName } from '../../job/envelope/fields';
+import { defined, given, readQueueName } from '../../job/envelope/fields';
 import { invalidRequest, notFound } from '../../job/errors';
 import { normaliseMessage } from '../../job/failures/fingerprint';
 import type { JobFilter, Selection } from '../../job/filter';
@@ -17,12 +17,11 @@ import { readFingerprints, readMoment, readTypes } from '../request/filter/condi
 import { requireConfirmation } from '../request/many-jobs';
 import { listMembers, pageOf, readPaging } from '../request/pagination';
 import { pathParam } from '../request/path';
-import { listParam, oneOf, queueParam, textParam, withPlus } from '../request/query';
+import { listParam, oneOf, queueParam, textParam, withPlus, wordParam } from '../request/query';
 import { serve } from '../route';
 
 const ORDERS = ['count', 'last_seen', 'first_seen'] as const;
 
-/** Routes below `/ojs/v1/admin`. */
 export const adminFailureRoutes = serve(failures, {
   list,
   show,
@@ -33,7 +32,7 @@ export const adminFailureRoutes = serve(failures, {
 /** A page of the groups. */
 async function list(c: AppContext) {
   const { cursor, ...paging } = readPaging(c, 'page');
-  const order = oneOf([textParam(c, 'sort') ?? 'count'], ORDERS, 'sort')?.[0] ?? 'count';
+  const order = wordParam(c, 'sort', ORDERS, 'count');
   const found = await findFailures(c.env, selectionOf(c), cursor);
   const groups = found.groups.sort((a, b) => rankOf(b, order) - rankOf(a, order) || compare(a, b));
   const page = pageOf(groups, paging);
@@ -71,10 +70,7 @@ function searchOf({
 
 function selectionOf(c: AppContext): FailureSelection {
   const now = Date.now();
-  const moment = (name: string) => {
-    const text = textParam(c, name);
-    return text === undefined ? undefined : readMoment('ended', withPlus(text), name, now);
-  };
+  const moment = (name: string) => given(textParam(c, name), (text) => readMoment('ended', withPlus(text), name, now));
   const types = listParam(c, 'type');
   return {
     states: oneOf(listParam(c, 'state'), FAILURE_STATES, 'state') ?? FAILURE_STATES,

@@ -11,7 +11,6 @@ import { pagination, readPaging } from '../request/pagination';
 import { callJob } from '../request/path';
 import { serve } from '../route';
 
-/** Routes below `/ojs/v1`. */
 export const historyRoutes = serve(contract, {
   retries,
   show: history,

@@ -17,7 +17,7 @@ import { lastFailure } from '../../job/failures/last';
 import type { Selection } from '../../job/filter';
 import type { JobView } from '../../job/record';
 import type { EnvelopeError, JobEnvelope } from '../../job/wire';
-import { type BulkAction, SORT_KEYS, type SortKey } from '../../rpc/operations';
+import { type BulkAction, SORT_KEYS } from '../../rpc/operations';
 import { allOrNoneByFilter, operateByFilter as operate, previewByFilter } from '../bulk/operate';
 import { allOrNoneSummary, answerSummary, notApplied } from '../bulk/render';
 import { type Answer, type AppContext, json } from '../context';
@@ -28,7 +28,7 @@ import { REPLAYED } from '../request/idempotency';
 import { readAtomicity, requireConfirmation } from '../request/many-jobs';
 import { listMembers, readPaging } from '../request/pagination';
 import { callJob } from '../request/path';
-import { oneOf, textParam } from '../request/query';
+import { wantsParam, wordParam } from '../request/query';
 import { serve } from '../route';
 import { cloneJob, retryEdited } from './again';
 import { patchJob } from './patch';
@@ -60,8 +60,7 @@ export const adminJobRoutes = [
 
 /** The bare envelope with what explains it: policy, complete history, why it ended. */
 async function show(c: AppContext): Promise<Answer<InspectedJob>> {
-  const [told] = oneOf([textParam(c, 'timeline') ?? 'false'], ['true', 'false'], 'timeline') ?? [];
-  const story = told === 'true' ? await callJob(c, (queue, id) => queue.story(id)) : undefined;
+  const story = wantsParam(c, 'timeline') ? await callJob(c, (queue, id) => queue.story(id)) : undefined;
   const view = story?.job ?? (await callJob(c, (queue, id) => queue.get(id)));
   const envelope = envelopeOf(c, view);
   const { reason, dead_letter } = view.record.history;
@@ -86,8 +85,8 @@ function withBacktrace(error: EnvelopeError): InspectedError {
 /** A page of jobs without their payloads. */
 async function list(c: AppContext) {
   const paging = readPaging(c, 'page');
-  const sort = oneOf([textParam(c, 'sort') ?? 'created_at'], SORT_KEYS, 'sort')?.[0] as SortKey;
-  const descending = oneOf([textParam(c, 'order') ?? 'desc'], ['asc', 'desc'], 'order')?.[0] === 'desc';
+  const sort = wordParam(c, 'sort', SORT_KEYS, 'created_at');
+  const descending = wordParam(c, 'order', ['asc', 'desc'], 'desc') === 'desc';
   const selection = filterFromQuery(c, Date.now());
   const render = (view: JobView) => summaryOf(envelopeOf(c, view));
   await holdPage(c, paging);
@@ -103,8 +102,7 @@ async function list(c: AppContext) {
 
 /** How many jobs of the list are in each state, whichever it shows; on request. */
 async function countsOf(c: AppContext, selection: Selection): Promise<Pick<JobItems, 'counts' | 'counts_exact'>> {
-  const [wanted] = oneOf([textParam(c, 'counts') ?? 'false'], ['true', 'false'], 'counts') ?? [];
-  if (wanted !== 'true') return {};
+  if (!wantsParam(c, 'counts')) return {};
   const { counts, exact } = await countByState(c.env, selection);
   return { counts, ...(!exact && { counts_exact: false }) };
 }

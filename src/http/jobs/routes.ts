@@ -11,7 +11,6 @@ import { enqueueBatch, enqueueOne } from './enqueue';
 import { patchJob } from './patch';
 import { answerJob, envelopesOf } from './render';
 
-/** Routes below `/ojs/v1`. */
 export const jobRoutes = serve(jobs, {
   enqueue: enqueueOne,
   enqueueBatch,

@@ -11,7 +11,6 @@ import { callJob, pathParam } from '../request/path';
 import { serve } from '../route';
 import { attemptIn } from '../workers/report-in-request';
 
-/** Routes below `/ojs/v1`. */
 export const logRoutes = serve(logs, { show, add });
 
 async function show(c: AppContext) {

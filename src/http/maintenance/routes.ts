@@ -13,7 +13,6 @@ import { serve } from '../route';
 
 const MAX_REASON = 1_000;
 
-/** Routes below `/ojs/v1/admin`. */
 export const adminMaintenanceRoutes = serve(contract.maintenance, {
   show,
   change,

@@ -5,7 +5,7 @@ import { inParallel } from '../../durable/parallel';
 import { invalidRequest, unwrap } from '../../job/errors';
 import { queueObject } from '../../rpc/stubs';
 import { type AppContext, asShown, media, unredacted } from '../context';
-import { oneOf, queueParam, textParam } from '../request/query';
+import { queueParam, wordParam } from '../request/query';
 import { serve } from '../route';
 import { exposition, type QueueGroups } from './prometheus';
 import { renderMetrics } from './render';
@@ -20,9 +20,7 @@ export const metricsRoutes = serve(contract, {
 });
 
 async function metrics(c: AppContext, usual: Format) {
-  const asked = textParam(c, 'format');
-  const [format = takesText(c) ? 'prometheus' : usual] =
-    oneOf(asked === undefined ? undefined : [asked], FORMATS, 'format') ?? [];
+  const format = wordParam(c, 'format', FORMATS, takesText(c) ? 'prometheus' : usual);
   const reading = await scrape(c.env, Date.now());
   if (format === 'json') return unredacted(c, renderMetrics(reading));
   return media(c, exposition(reading, asShown(c)(await groupsOf(c))), 'text/plain');

@@ -7,13 +7,12 @@ import { COUNTERS, durationsOf, histogramOf, type Meter, read } from '../../job/
 import { HOUR_MS, history, KEEP_HOURS_MS, KEEP_MINUTES_MS, MINUTE_MS, startOf } from '../../job/metrics/series';
 import { formatInstant } from '../../job/time';
 import { type AppContext, unredacted } from '../context';
-import { integerParam, oneOf, pastParam, queueParam, textParam } from '../request/query';
+import { integerParam, pastParam, queueParam, textParam, wantsParam, wordParam } from '../request/query';
 import { serve } from '../route';
 import { DOLLARS_PER_MILLION_ROWS, dollarsOf } from './price';
 import { renderStats } from './render';
 import { statsStream } from './stream';
 
-/** Routes below `/ojs/v1/admin`. */
 export const statsRoutes = serve(stats, { show, history: showHistory, types, cost, stream: statsStream });
 
 /** The one queue that a request is about. @throws {ApiError} 400 when it names several */
@@ -28,10 +27,10 @@ const SHOWN_QUEUES = 50;
 
 async function show(c: AppContext) {
   const queue = oneQueue(c);
-  const [detail] = oneOf([textParam(c, 'detail') ?? 'false'], ['true', 'false'], 'detail') ?? [];
+  const detail = wantsParam(c, 'detail');
   const limit = integerParam(c, 'limit', 1, 200) ?? SHOWN_QUEUES;
   const reading = await readMetrics(c.env, queue);
-  return unredacted(c, renderStats(reading, detail === 'true' ? limit : 0, queue));
+  return unredacted(c, renderStats(reading, detail ? limit : 0, queue));
 }
 
 /** Periods of a history: their length, and the default and maximum range. */
@@ -46,8 +45,7 @@ async function showHistory(c: AppContext) {
   const queue = oneQueue(c);
   const type = textParam(c, 'type');
   const now = Date.now();
-  const [period = '5m'] =
-    oneOf([textParam(c, 'period') ?? '5m'], Object.keys(PERIODS) as StatsPeriod[], 'period') ?? [];
+  const period = wordParam(c, 'period', Object.keys(PERIODS) as StatsPeriod[], '5m');
   const { ms, back, most } = PERIODS[period];
   const to = Math.min(pastParam(c, 'until', now) ?? now, now);
   const asked = pastParam(c, 'since', now) ?? to - back + ms;

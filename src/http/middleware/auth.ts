@@ -1,13 +1,13 @@
-/** Who may call what: the caller's key has scopes, and the route says which one is needed (`route.ts`). */
-import type { Scope } from '../../job/access';
-import { ApiError } from '../../job/errors';
+import { refusal } from '../../job/errors';
 import type { Check } from '../route';
 import { ANYONE, identify, presentedToken } from '../session/identify';
 
 export const authentication: Check = async (c, { scope: needed }) => {
   if (needed === 'public') return undefined;
   const caller = await identify(c, () => presentedToken(c));
-  if (needed !== 'key' && !caller.scopes.includes(needed)) throw forbidden(needed);
+  if (needed !== 'key' && !caller.scopes.includes(needed)) {
+    throw refusal(403, 'forbidden', `This API key lacks the scope ${needed}.`, { details: { required_scope: needed } });
+  }
   c.set('caller', caller);
   c.set('from', 'keyed');
   return undefined;
@@ -18,13 +18,3 @@ export const everything: Check = (c) => {
   c.set('caller', ANYONE);
   c.set('from', 'inside');
 };
-
-function forbidden(scope: Scope): ApiError {
-  return new ApiError({
-    status: 403,
-    code: 'forbidden',
-    message: `This API key lacks the scope ${scope}.`,
-    retryable: false,
-    details: { required_scope: scope },
-  });
-}

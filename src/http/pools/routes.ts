@@ -19,7 +19,6 @@ const STARVED_MS = 30_000;
 /** Pools in one answer of the statistics. */
 const MAX_TOLD = 10;
 
-/** Routes below `/ojs/v1/admin`. */
 export const adminPoolRoutes = serve(contract.pools, {
   list,
   show: async (c) => json(c, { pool: await render(c, await named(c)) }),

@@ -13,7 +13,6 @@ import { callJob } from '../request/path';
 import { serve } from '../route';
 import { attemptIn } from '../workers/report-in-request';
 
-/** Routes below `/ojs/v1`. */
 export const progressRoutes = serve(progress, {
   report,
   post: report,

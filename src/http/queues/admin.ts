@@ -21,7 +21,6 @@ import { previewPurge, purgeJobs } from './manage';
 import { createdAt, renderCounts, renderForOperators } from './render';
 import { pause, resume } from './routes';
 
-/** Routes below `/ojs/v1/admin`. */
 export const adminQueueRoutes = serve(adminQueues, {
   list,
   show: async (c) => json(c, await detailsOf(c, queueNameIn(c))),

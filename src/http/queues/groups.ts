@@ -15,7 +15,6 @@ import { pathParam, queueNameIn } from '../request/path';
 import { serve } from '../route';
 import { renderGroupLimits } from './config';
 
-/** Routes below `/ojs/v1`. */
 export const queueGroupRoutes = serve(contract.queueGroups, { show, change, restore, pause, resume });
 
 const groupIn = (c: AppContext): string => readPathName(MAX_GROUP_LENGTH)(pathParam(c, 'group'), 'group');

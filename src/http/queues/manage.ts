@@ -26,7 +26,6 @@ const HOW_TO_CHANGE = 'Change its settings with PUT /ojs/v1/queues/:name/config.
 
 const STRATEGIES: readonly RemovalStrategy[] = ['reject', 'discard', 'move'];
 
-/** Routes below `/ojs/v1`. */
 export const queueManagementRoutes = serve(queueManagement, { create, drain, purge, remove });
 
 async function create(c: AppContext) {

@@ -23,7 +23,6 @@ import { createdAt, renderCounts, renderStatus } from './render';
 /** Groups of a page at most. */
 const MAX_GROUPS = 100;
 
-/** Routes below `/ojs/v1`. */
 export const queueRoutes = serve(queues, {
   list: listQueues,
   show,

@@ -31,7 +31,6 @@ import { pathParam } from '../request/path';
 import { queueParam } from '../request/query';
 import { serve } from '../route';
 
-/** Routes below `/ojs/v1`. */
 export const rateLimitRoutes = serve(rateLimits, { list, show, override, overrideBelow: override, restore });
 
 async function list(c: AppContext) {

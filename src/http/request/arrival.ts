@@ -1,7 +1,7 @@
 /**
  * How long the body of a request may take to arrive: a client must not hold a request open by sending next to nothing.
  */
-import { ApiError } from '../../job/errors';
+import { type ApiError, refusal } from '../../job/errors';
 
 /** Time for any body, ms. */
 const FIRST_MS = 10_000;
@@ -58,10 +58,8 @@ export class Arrival {
 }
 
 function tooSlow(bytes: number, allowed: number): ApiError {
-  return new ApiError({
-    status: 408,
-    code: 'timeout',
-    message: `The body took too long: after ${allowed} ms only ${bytes} bytes of it had arrived.`,
+  const message = `The body took too long: after ${allowed} ms only ${bytes} bytes of it had arrived.`;
+  return refusal(408, 'timeout', message, {
     retryable: true,
     details: { received_bytes: bytes, allowed_ms: allowed },
     hint: `Send the body at once: it has ${FIRST_MS} ms, and a second for each ${BYTES_A_SECOND} bytes, at most ${LONGEST_MS} ms.`,

@@ -2,7 +2,7 @@
 import { isObject } from '../../job/envelope/fields';
 import { notAnObject, parseJson } from '../../job/envelope/json';
 import { MAX_ENVELOPE_BYTES } from '../../job/envelope/names';
-import { ApiError, invalidPayload, invalidRequest, payloadTooLarge, refusal } from '../../job/errors';
+import { invalidPayload, invalidRequest, payloadTooLarge, refusal } from '../../job/errors';
 import { quote } from '../../job/text';
 import { type AppContext, MEDIA_TYPE } from '../context';
 import { Arrival } from './arrival';
@@ -95,11 +95,11 @@ export function refuseCoding(c: AppContext): void {
   const coding = c.req.header('Content-Encoding')?.trim().toLowerCase() ?? '';
   if (coding === '' || coding === 'identity') return;
   const message = `Content-Encoding ${quote(coding)} is not accepted; send the body as it is, without a content coding.`;
-  const { data } = refusal(415, 'unsupported', message, {
+  throw refusal(415, 'unsupported', message, {
     details: { field: 'Content-Encoding' },
     hint: 'Send the body uncompressed, without the header Content-Encoding.',
+    headers: { 'Accept-Encoding': 'identity' },
   });
-  throw new ApiError({ ...data, headers: { 'Accept-Encoding': 'identity' } });
 }
 
 /** A body as it arrived. */

@@ -16,8 +16,8 @@ export function integerParam(c: AppContext, name: string, min: number, max: numb
 /** `true` or `false`; undefined when the parameter is absent. */
 export function booleanParam(c: AppContext, name: string): boolean | undefined {
   const text = c.req.query(name);
-  if (text === undefined || text === 'true' || text === 'false')
-    return text === undefined ? undefined : text === 'true';
+  if (text === undefined) return undefined;
+  if (text === 'true' || text === 'false') return text === 'true';
   throw invalidRequest(name, `${name} must be true or false.`);
 }
 
@@ -50,6 +50,16 @@ export function listParam(c: AppContext, ...names: string[]): string[] | undefin
 /** The queues named by a parameter that may be repeated or hold a comma list. @throws {ApiError} 400 for a bad name */
 export function queueParam(c: AppContext, ...names: string[]): string[] | undefined {
   return listParam(c, ...names)?.map((name) => readQueueName(name, names[0] ?? 'queue'));
+}
+
+/** A parameter that is one of `words`, `usual` when it is absent. @throws {ApiError} 400 */
+export function wordParam<T extends string>(c: AppContext, name: string, words: readonly T[], usual: NoInfer<T>): T {
+  return oneOf([textParam(c, name) ?? usual], words, name)?.[0] ?? usual;
+}
+
+/** Is an optional part of the answer asked for? @throws {ApiError} 400 unless it is `true` or `false` */
+export function wantsParam(c: AppContext, name: string): boolean {
+  return wordParam(c, name, ['true', 'false'], 'false') === 'true';
 }
 
 /** Checks that every value is one of `words`. */

@@ -3,7 +3,7 @@ import { readJobs } from '../../across/locate';
 import { type JobResult, results } from '../../contract/results';
 import { parseParts } from '../../job/envelope/json';
 import { MAX_ENVELOPE_BYTES } from '../../job/envelope/names';
-import { ApiError, invalidRequest } from '../../job/errors';
+import { type ApiError, invalidRequest, refusal } from '../../job/errors';
 import { own } from '../../job/own';
 import type { JobView } from '../../job/record';
 import { TERMINAL_STATES } from '../../job/states';
@@ -24,7 +24,6 @@ const LOOK_AGAIN_SECONDS = '1';
 /** Characters of results in one answer; the rest must be asked for again. */
 const MAX_ANSWER_CHARS = 16 * 1024 * 1024;
 
-/** Routes below `/ojs/v1`. */
 export const resultRoutes = serve(results, { one: oneResult, many: manyResults });
 
 async function oneResult(c: AppContext) {
@@ -63,10 +62,7 @@ function readWait(c: AppContext): number | undefined {
 
 function notEnded(view: JobView, seconds: number): ApiError {
   const { id, state } = view.record;
-  return new ApiError({
-    status: 408,
-    code: 'timeout',
-    message: `Job ${id} has not ended within ${seconds} s: it is ${state}.`,
+  return refusal(408, 'timeout', `Job ${id} has not ended within ${seconds} s: it is ${state}.`, {
     retryable: true,
     details: { job_id: id, current_state: state },
     headers: { 'Retry-After': LOOK_AGAIN_SECONDS },

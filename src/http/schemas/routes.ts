@@ -33,7 +33,6 @@ export const schemaRoutes = serve(contract.schemas, {
   remove,
 });
 
-/** Routes below `/ojs/v1/admin`. */
 export const adminSchemaRoutes = serve(contract.adminSchemas, {
   list,
   versions,

@@ -3,7 +3,7 @@
  * an address that guesses, or leaves its requests unfinished, is refused for the rest of the minute. Other addresses
  * are not affected.
  */
-import { ApiError } from '../../job/errors';
+import { type ApiError, refusal } from '../../job/errors';
 
 const PERIOD_MS = 60_000;
 /** Failed attempts of an address in a period. */
@@ -66,10 +66,7 @@ function networkOf(address: string): string {
 }
 
 function tooMany(ms: number): ApiError {
-  return new ApiError({
-    status: 429,
-    code: 'rate_limited',
-    message: 'Too many failed attempts to log in.',
+  return refusal(429, 'rate_limited', 'Too many failed attempts to log in.', {
     retryable: true,
     hint: 'Wait for the time in Retry-After. Requests with "Authorization: Bearer <key>" are not counted.',
     headers: { 'Retry-After': String(Math.ceil(ms / 1_000)) },

@@ -12,7 +12,7 @@ import { getCookie } from 'hono/cookie';
 import { readAccess } from '../../config';
 import { type ApiKey, roleOf, SCOPES } from '../../job/access';
 import { hexOf } from '../../job/bytes';
-import { ApiError } from '../../job/errors';
+import { type ApiError, refusal } from '../../job/errors';
 import type { AppContext, Caller } from '../context';
 
 /** URLs of a loopback host; nothing may come between it and its port or path. */
@@ -147,12 +147,5 @@ function sha256(text: string): Promise<ArrayBuffer> {
 }
 
 function unauthorized(message: string, hint?: string): ApiError {
-  return new ApiError({
-    status: 401,
-    code: 'unauthorized',
-    message,
-    retryable: false,
-    ...(hint && { hint }),
-    headers: { 'WWW-Authenticate': 'Bearer' },
-  });
+  return refusal(401, 'unauthorized', message, { hint, headers: { 'WWW-Authenticate': 'Bearer' } });
 }

@@ -16,7 +16,6 @@ import { COOKIE, clientAddress, identify, isOwnOrigin, isSecure, SECURE_COOKIE }
 const MAX_KEY = 3_000;
 const MAX_LOGIN_BYTES = 4_096;
 
-/** Routes below `/ojs/v1/admin`. */
 export const adminSessionRoutes = serve(sessions, {
   show: (c) => show(c, c.get('caller') as Caller),
   logIn,

@@ -14,7 +14,6 @@ import { callJob, pathParam } from '../request/path';
 import { serve } from '../route';
 import { attemptIn } from '../workers/report-in-request';
 
-/** Routes below `/ojs/v1`. */
 export const stepRoutes = serve(steps, { list, record, signal });
 
 async function list(c: AppContext) {

@@ -101,10 +101,8 @@ function showManifest(c: AppContext) {
   return json(c, { ...MANIFEST, endpoints: { base_url: base.href, manifest, health } });
 }
 
-/** Routes below `/ojs/v1`. */
 export const surroundingRoutes = serve(contract.surroundings, { middleware: showMiddleware });
 
-/** Routes below `/ojs/v1/admin`. */
 export const adminSystemRoutes = serve(contract.adminSystem, {
   config: showConfiguration,
   configHere: showConfiguration,

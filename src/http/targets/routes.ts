@@ -23,7 +23,6 @@ const STATES: readonly TargetView['state'][] = ['up', 'paused', 'stopped'];
 /** Announced types that are shown of a target at most. */
 const MAX_TYPES = 1_000;
 
-/** Routes below `/ojs/v1` and below `/ojs/v1/admin`. */
 export const targetRoutes = serve(contract.targets, { list, show, resume });
 
 async function list(c: AppContext) {

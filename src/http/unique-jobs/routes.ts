@@ -8,7 +8,6 @@ import { listMembers, readPaging } from '../request/pagination';
 import { queueParam } from '../request/query';
 import { serve } from '../route';
 
-/** Routes below `/ojs/v1`. */
 export const uniqueJobRoutes = serve(uniqueJobs, { list });
 
 async function list(c: AppContext) {

@@ -33,7 +33,6 @@ import { renderDelivery, renderWebhook, webhookAnswer } from './render';
 /** Pages of deliveries reach no further back: each webhook keeps a thousand. */
 const MAX_BACK = 2_000;
 
-/** Routes below `/ojs/v1`. */
 export const webhookRoutes = serve(webhooks, {
   ...{ create, list, show, change, put: change, remove, test, rotate },
   ...{ deliveries, delivery, retry },

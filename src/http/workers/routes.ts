@@ -35,7 +35,6 @@ const DIRECTIVES = {
 } as const satisfies Record<string, Directive>;
 const WORDS = Object.keys(DIRECTIVES) as (keyof typeof DIRECTIVES)[];
 
-/** Routes below `/ojs/v1`. */
 export const workerRoutes = [
   ...serve(contract.workers, { health }),
   ...serve(workerSocket, { open: connectWorker }),
@@ -52,7 +51,6 @@ export const workerRoutes = [
   }),
 ];
 
-/** Routes below `/ojs/v1/admin`. */
 export const adminWorkerRoutes = serve(contract.adminWorkers, {
   list: (c) => listWorkers(c, 'page'),
   direct,

@@ -27,7 +27,6 @@ import { completedSteps, type ListedWorkflow, renderProgress, renderSummary, ren
 /** Clients know the state `pending`; here a workflow runs as soon as it exists. Some call that `active`. */
 const STATES = ['pending', 'running', 'active', 'completed', 'failed', 'cancelled'] as const;
 
-/** Routes below `/ojs/v1`. */
 export const workflowRoutes = serve(workflows, { start, list, show, cancel, cancelByPost: cancel, progress });
 
 async function start(c: AppContext) {
