@@ -1,6 +1,5 @@
 /** Alert rules and their states. Queues receive the rules with the settings, evaluate them, and report changes. */
 import type { Schema } from '../durable/schema';
-import { put, rows } from '../durable/sql';
 import type { AlertMembers } from '../job/alert/parse';
 import type { AlertRule, AlertState, StoredAlert } from '../job/alert/rule';
 import { conflict, invalidRequest, notFound } from '../job/errors';
@@ -12,7 +11,6 @@ const MAX_ALERTS = 100;
 const MAX_SHOWN = 200;
 
 export interface AlertListHost {
-  readonly storage: Pick<DurableObjectStorage, 'sql' | 'transactionSync'>;
   hasWebhook(id: string): boolean;
   /** The queues must receive other rules. */
   rulesChanged(now: number): void;
@@ -71,9 +69,9 @@ export class AlertList {
   /** @returns whether there was one */
   remove(id: string, now: number): boolean {
     if (!this.find(id)) return false;
-    this.host.storage.transactionSync(() => {
-      rows(this.sql, 'DELETE FROM alerts WHERE id = ?', id);
-      rows(this.sql, 'DELETE FROM alert_states WHERE rule = ?', id);
+    this.tables.transaction(() => {
+      this.tables.rows('DELETE FROM alerts WHERE id = ?', id);
+      this.tables.rows('DELETE FROM alert_states WHERE rule = ?', id);
       this.host.rulesChanged(now);
     });
     return true;
@@ -83,28 +81,23 @@ export class AlertList {
   note(id: string, queue: string, state: AlertState): void {
     const rule = this.find(id)?.rule;
     if (!rule?.active || (rule.queue ?? queue) !== queue) return;
-    put(this.sql, 'alert_states', { rule: id, queue, since: state.since, data: JSON.stringify(state) });
+    this.tables.put('alert_states', { rule: id, queue, since: state.since, data: JSON.stringify(state) });
   }
 
   /** A queue was deleted: nothing fires there. */
   forgetQueue(queue: string): void {
-    rows(this.sql, 'DELETE FROM alert_states WHERE queue = ?', queue);
-  }
-
-  private get sql(): SqlStorage {
-    return this.host.storage.sql;
+    this.tables.rows('DELETE FROM alert_states WHERE queue = ?', queue);
   }
 
   private stored(): StoredAlert[] {
-    if (!this.tables.exist()) return [];
-    const all = rows<{ data: string }>(this.sql, 'SELECT data FROM alerts ORDER BY id');
+    const all = this.tables.rows<{ data: string }>('SELECT data FROM alerts ORDER BY id');
     return all.map(({ data }) => JSON.parse(data) as StoredAlert);
   }
 
   private view(rule: StoredAlert): AlertView {
     const states = `SELECT queue, data FROM alert_states WHERE rule = ?
       ORDER BY data ->> '$.state' = 'firing' DESC, since DESC LIMIT ?`;
-    const found = rows<{ queue: string; data: string }>(this.sql, states, rule.id, MAX_SHOWN);
+    const found = this.tables.rows<{ queue: string; data: string }>(states, rule.id, MAX_SHOWN);
     return { rule, queues: found.map(({ queue, data }) => ({ queue, ...JSON.parse(data) }) as AlertInQueue) };
   }
 
@@ -113,13 +106,12 @@ export class AlertList {
     if (subscription_id !== undefined && !this.host.hasWebhook(subscription_id)) {
       throw invalidRequest('subscription_id', 'subscription_id is not the id of a webhook subscription.');
     }
-    this.tables.create();
-    this.host.storage.transactionSync(() => {
-      put(this.sql, 'alerts', { id: rule.id, data: JSON.stringify(rule) });
+    this.tables.transaction(() => {
+      this.tables.put('alerts', { id: rule.id, data: JSON.stringify(rule) });
       // An inactive rule gets no report that it has resolved.
-      if (!rule.active) rows(this.sql, 'DELETE FROM alert_states WHERE rule = ?', rule.id);
+      if (!rule.active) this.tables.rows('DELETE FROM alert_states WHERE rule = ?', rule.id);
       else if (rule.queue !== undefined) {
-        rows(this.sql, 'DELETE FROM alert_states WHERE rule = ? AND queue <> ?', rule.id, rule.queue);
+        this.tables.rows('DELETE FROM alert_states WHERE rule = ? AND queue <> ?', rule.id, rule.queue);
       }
       this.host.rulesChanged(now);
     });

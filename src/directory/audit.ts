@@ -3,7 +3,6 @@
  */
 
 import type { Schema } from '../durable/schema';
-import { put, rows } from '../durable/sql';
 import { utf8Bytes } from '../job/bytes';
 import type { AuditEntry, AuditPage, AuditRequest, StoredAudit } from '../rpc/audit';
 
@@ -33,21 +32,19 @@ export class AuditLog {
   private shares: Map<string | null, Share> | undefined;
 
   constructor(
-    private readonly storage: Pick<DurableObjectStorage, 'sql' | 'transactionSync'>,
     private readonly tables: Schema,
     private readonly bounds = AUDIT_BOUNDS,
   ) {}
 
   /** Adds an entry. One row written, and one for each that makes room. */
   record(entry: AuditEntry): void {
-    this.tables.create();
     const { at, action, actor, queue, job } = entry;
     const data = JSON.stringify(entry);
     const by = actor.name ?? actor.key_hint;
     this.counted();
     try {
-      this.storage.transactionSync(() => {
-        put(this.storage.sql, 'audit', { at, action, actor: by, queue, job, data });
+      this.tables.transaction(() => {
+        this.tables.put('audit', { at, action, actor: by, queue, job, data });
         this.count(by, 1, utf8Bytes(data));
         this.prune(at);
       });
@@ -60,15 +57,14 @@ export class AuditLog {
   /** Removes entries beyond the bounds, a limited number. @param now epoch ms */
   prune(now: number): void {
     if (!this.tables.exist()) return;
-    const { sql } = this.storage;
     const oldest = 'SELECT id, at, actor, length(CAST(data AS BLOB)) AS size FROM audit ORDER BY id LIMIT ?';
     let upTo: number | undefined;
-    for (const { id, at, actor, size } of rows<Stored>(sql, oldest, REMOVE_STEP)) {
+    for (const { id, at, actor, size } of this.tables.rows<Stored>(oldest, REMOVE_STEP)) {
       if (now - at <= this.bounds.ageMs) break;
       upTo = id;
       this.count(actor, -1, -size);
     }
-    if (upTo !== undefined) rows(sql, 'DELETE FROM audit WHERE id <= ?', upTo);
+    if (upTo !== undefined) this.tables.rows('DELETE FROM audit WHERE id <= ?', upTo);
     for (let removed = 0; removed < REMOVE_STEP && this.makeRoom(); removed++);
   }
 
@@ -80,9 +76,9 @@ export class AuditLog {
     if (tooMuch === undefined) return false;
     const [actor, share] = [...shares].reduce((most, one) => (one[1][tooMuch] > most[1][tooMuch] ? one : most));
     const oldest = `SELECT id, length(CAST(data AS BLOB)) AS size FROM audit WHERE actor IS ? AND id > ? ORDER BY id LIMIT 1`;
-    const [first] = rows<Stored>(this.storage.sql, oldest, actor, share.after);
+    const [first] = this.tables.rows<Stored>(oldest, actor, share.after);
     if (!first) return false;
-    rows(this.storage.sql, 'DELETE FROM audit WHERE id = ?', first.id);
+    this.tables.rows('DELETE FROM audit WHERE id = ?', first.id);
     share.after = first.id;
     this.count(actor, -1, -first.size);
     return true;
@@ -92,7 +88,6 @@ export class AuditLog {
   page({ actor, actions, queue, job, since, until, offset, limit }: AuditRequest, now: number): AuditPage {
     if (!this.tables.exist()) return { entries: [], total: 0 };
     this.prune(now);
-    const { sql } = this.storage;
     const conditions: [text: string, ...bindings: (string | number)[]][] = [
       ['at >= ?', Math.max(since ?? 0, now - this.bounds.ageMs)],
       ...(until === undefined ? [] : [['at <= ?', until] as [string, number]]),
@@ -111,10 +106,10 @@ export class AuditLog {
     const where = conditions.map(([text]) => text).join(' AND ');
     const bindings = conditions.flatMap(([, ...values]) => values);
     const query = `SELECT id, data FROM audit WHERE ${where} ORDER BY id DESC LIMIT ? OFFSET ?`;
-    const found = rows<{ id: number; data: string }>(sql, query, ...bindings, limit, offset);
-    const [counted] = rows<{ n: number }>(sql, `SELECT count(*) AS n FROM audit WHERE ${where}`, ...bindings);
+    const found = this.tables.rows<{ id: number; data: string }>(query, ...bindings, limit, offset);
+    const total = this.tables.count(`SELECT count(*) AS n FROM audit WHERE ${where}`, ...bindings);
     const entries = found.map(({ id, data }): StoredAudit => ({ ...(JSON.parse(data) as AuditEntry), id }));
-    return { entries, total: counted?.n ?? 0 };
+    return { entries, total };
   }
 
   forget(): void {
@@ -133,7 +128,7 @@ export class AuditLog {
   private counted(): Map<string | null, Share> {
     if (!this.shares) {
       const sums = 'SELECT actor, count(*) AS n, sum(length(CAST(data AS BLOB))) AS bytes FROM audit GROUP BY actor';
-      const found = rows<{ actor: string | null; n: number; bytes: number }>(this.storage.sql, sums);
+      const found = this.tables.rows<{ actor: string | null; n: number; bytes: number }>(sums);
       this.shares = new Map(found.map(({ actor, n, bytes }) => [actor, { rows: n, bytes, after: 0 }]));
     }
     return this.shares;

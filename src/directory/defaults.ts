@@ -8,7 +8,6 @@ import { STANDBY_MS } from '../durable/outbox';
 import { derived, type MessageKind } from '../durable/outbox-relay';
 import { inParallel } from '../durable/parallel';
 import type { Schema } from '../durable/schema';
-import { put, readFact, rows, writeMeta } from '../durable/sql';
 import { mayNotShorten } from '../job/errors';
 import { holding, type LimitOverrides, withOverride } from '../job/limits/overrides';
 import type { LimitOverride } from '../job/limits/policy';
@@ -45,7 +44,6 @@ interface Round {
 }
 
 export interface DefaultsHost {
-  readonly storage: Pick<DurableObjectStorage, 'sql' | 'transactionSync'>;
   /** Something must be sent at this moment (epoch ms) at the latest. */
   wakeAt(at: number): void;
   /** What else a queue must know. Absent: nothing. */
@@ -98,16 +96,15 @@ export class DefaultsStore {
 
   /** Names the state of the schemas of jobs; undefined: there never were any. */
   schemaStamp(): SchemaStamp | undefined {
-    return this.fact(SCHEMAS);
+    return this.tables.fact(SCHEMAS);
   }
 
   /** Changes the schemas: with a new stamp, in one transaction. @param now epoch ms @returns the result of `change` */
   changeSchemas<T>(change: () => T, now: number): T {
-    this.tables.create();
-    return this.host.storage.transactionSync(() => {
+    return this.tables.transaction(() => {
       const changed = change();
       const line = crypto.getRandomValues(new Uint32Array(1))[0] as number;
-      writeMeta(this.host.storage.sql, SCHEMAS, nextStamp(this.schemaStamp(), line));
+      this.tables.writeFact(SCHEMAS, nextStamp(this.schemaStamp(), line));
       this.spreadAnew(now);
       return changed;
     });
@@ -115,7 +112,7 @@ export class DefaultsStore {
 
   /** The last maintenance that was declared and not ended; it may be over. */
   maintenance(): Maintenance | undefined {
-    return this.fact(MAINTENANCE);
+    return this.tables.fact(MAINTENANCE);
   }
 
   /** Begins, changes or ends (null) maintenance, and notifies all queues. @param now epoch ms */
@@ -123,30 +120,24 @@ export class DefaultsStore {
     const before = holdingMaintenance(this.maintenance(), now);
     if (!notice && !before) return;
     const maintenance = notice ? { started_at: before?.started_at ?? now, ...notice } : undefined;
-    this.tables.create();
-    this.host.storage.transactionSync(() => {
-      writeMeta(this.host.storage.sql, MAINTENANCE, maintenance);
+    this.tables.transaction(() => {
+      this.tables.writeFact(MAINTENANCE, maintenance);
       this.spreadAnew(now);
     });
   }
 
   /** What the code of the deployment declares; undefined when it never declared anything. */
   declared(): StoredDeclaration | undefined {
-    return this.fact(DECLARED);
-  }
-
-  private fact<T>(key: string): T | undefined {
-    return this.tables.exist() ? readFact<T>(this.host.storage.sql, key) : undefined;
+    return this.tables.fact(DECLARED);
   }
 
   /** Stores a new declaration of the code. The queues are notified if settings or limits differ from before. */
   declare(declared: StoredDeclaration, now: number): void {
-    this.tables.create();
     const { queues, limits } = this.declared() ?? { queues: {}, limits: {} };
     const isNew =
       JSON.stringify({ queues, limits }) !== JSON.stringify({ queues: declared.queues, limits: declared.limits });
-    this.host.storage.transactionSync(() => {
-      writeMeta(this.host.storage.sql, DECLARED, declared);
+    this.tables.transaction(() => {
+      this.tables.writeFact(DECLARED, declared);
       if (isNew) this.spreadAnew(now);
     });
   }
@@ -189,14 +180,12 @@ export class DefaultsStore {
 
   /** One row written, and one for each queue that had missed the settings before; the alarm is armed. */
   private replace(config: QueueConfig, overrides: LimitOverrides, now: number): QueueDefaults {
-    this.tables.create();
-    const { storage } = this.host;
     const version = (this.row()?.version ?? 0) + 1;
     const texts = { config: JSON.stringify(config), limit_overrides: JSON.stringify(overrides) };
     const told_to = this.hasQueues() ? -1 : ALL_ROUTES;
-    storage.transactionSync(() => {
-      put(storage.sql, 'queue_defaults', { id: 1, version, ...texts, told_to });
-      rows(storage.sql, 'DELETE FROM untold_queues');
+    this.tables.transaction(() => {
+      this.tables.put('queue_defaults', { id: 1, version, ...texts, told_to });
+      this.tables.rows('DELETE FROM untold_queues');
     });
     this.triedTo = '';
     if (!this.isTold()) this.host.wakeAt(now + STANDBY_MS);
@@ -204,7 +193,7 @@ export class DefaultsStore {
   }
 
   private hasQueues(): boolean {
-    return rows(this.host.storage.sql, 'SELECT 1 FROM queues LIMIT 1').length > 0;
+    return this.tables.rows('SELECT 1 FROM queues LIMIT 1').length > 0;
   }
 
   /** How many queues have not confirmed the present settings. */
@@ -212,13 +201,13 @@ export class DefaultsStore {
     const row = this.row();
     if (!row || this.isTold()) return 0;
     const count = 'SELECT (SELECT count(*) FROM queues WHERE route > ?) + (SELECT count(*) FROM untold_queues) AS n';
-    return rows<{ n: number }>(this.host.storage.sql, count, row.told_to)[0]?.n ?? 0;
+    return this.tables.count(count, row.told_to);
   }
 
   private isTold(): boolean {
     const row = this.row();
     if (!row) return true;
-    return row.told_to >= ALL_ROUTES && rows(this.host.storage.sql, 'SELECT 1 FROM untold_queues LIMIT 1').length === 0;
+    return row.told_to >= ALL_ROUTES && this.tables.rows('SELECT 1 FROM untold_queues LIMIT 1').length === 0;
   }
 
   /** Notifies the next queues. Rejects when it is time for a pause. */
@@ -235,7 +224,7 @@ export class DefaultsStore {
     );
     // A confirmation means nothing once there is a later version.
     if (this.row()?.version !== defaults.version) return;
-    this.host.storage.transactionSync(() => this.note(round, failed));
+    this.tables.transaction(() => this.note(round, failed));
     const wasLast = round.upTo === undefined && round.names.length < QUEUES_PER_MESSAGE;
     if (round.upTo === undefined) this.triedTo = wasLast ? '' : (round.names.at(-1) ?? '');
     const [error] = failed.values();
@@ -243,33 +232,31 @@ export class DefaultsStore {
   }
 
   private nextRound(toldTo: number): Round {
-    const { sql } = this.host.storage;
     if (toldTo < ALL_ROUTES) {
       const next = 'SELECT route, name FROM queues WHERE route > ? ORDER BY route LIMIT ?';
-      const queues = rows<{ route: number; name: string }>(sql, next, toldTo, QUEUES_PER_MESSAGE);
+      const queues = this.tables.rows<{ route: number; name: string }>(next, toldTo, QUEUES_PER_MESSAGE);
       const last = queues.length === QUEUES_PER_MESSAGE ? queues.at(-1) : undefined;
       return { names: queues.map(({ name }) => name), upTo: last?.route ?? ALL_ROUTES };
     }
     const again = 'SELECT name FROM untold_queues WHERE name > ? ORDER BY name LIMIT ?';
-    return { names: rows<{ name: string }>(sql, again, this.triedTo, QUEUES_PER_MESSAGE).map(({ name }) => name) };
+    return {
+      names: this.tables.rows<{ name: string }>(again, this.triedTo, QUEUES_PER_MESSAGE).map(({ name }) => name),
+    };
   }
 
   /** All of these queues have confirmed, except those that failed. */
   private note({ names, upTo }: Round, failed: ReadonlyMap<string, unknown>): void {
-    const { sql } = this.host.storage;
     if (upTo === undefined) {
       const told = JSON.stringify(names.filter((name) => !failed.has(name)));
-      rows(sql, 'DELETE FROM untold_queues WHERE name IN (SELECT value FROM json_each(?))', told);
+      this.tables.rows('DELETE FROM untold_queues WHERE name IN (SELECT value FROM json_each(?))', told);
       return;
     }
-    rows(sql, 'UPDATE queue_defaults SET told_to = ?', upTo);
+    this.tables.rows('UPDATE queue_defaults SET told_to = ?', upTo);
     const untold = JSON.stringify([...failed.keys()]);
-    rows(sql, 'INSERT OR IGNORE INTO untold_queues (name) SELECT value FROM json_each(?)', untold);
+    this.tables.rows('INSERT OR IGNORE INTO untold_queues (name) SELECT value FROM json_each(?)', untold);
   }
 
   private row(): Row | undefined {
-    if (!this.tables.exist()) return undefined;
-    const all = 'SELECT version, config, limit_overrides, told_to FROM queue_defaults';
-    return rows<Row>(this.host.storage.sql, all)[0];
+    return this.tables.rows<Row>('SELECT version, config, limit_overrides, told_to FROM queue_defaults')[0];
   }
 }

@@ -7,7 +7,6 @@ import { isPausedUntil } from '../durable/backoff';
 import { inParallel } from '../durable/parallel';
 import { errorDataOf } from '../durable/platform-errors';
 import type { Schema } from '../durable/schema';
-import { readFact, rows, writeMeta } from '../durable/sql';
 import { LOOK_AFTER_MS } from '../rpc/due-queues';
 
 const ROUND_TO_MS = 15 * 60_000;
@@ -33,7 +32,6 @@ export class DueQueues {
 
   /** @param nextDue asks a queue when it is next due, epoch ms; the question wakes it */
   constructor(
-    private readonly sql: SqlStorage,
     private readonly tables: Schema,
     private readonly nextDue: (queue: string) => Promise<number | null>,
   ) {}
@@ -41,7 +39,7 @@ export class DueQueues {
   /** A queue is next due at `due`. @returns when the directory looks after it, epoch ms */
   report(queue: string, due: number, now: number): number {
     const wanted = momentAfter(due, now);
-    const known = this.tables.exist() ? readFact<number>(this.sql, KEY + queue) : undefined;
+    const known = this.tables.fact<number>(KEY + queue);
     // An earlier look costs one call; a later one would leave the queue alone for too long.
     if (known !== undefined && known > now && known <= wanted + LOOK_AFTER_MS) return known;
     this.note(queue, wanted);
@@ -66,14 +64,14 @@ export class DueQueues {
 
   /** Looks after the queues whose moment has come, a bounded number. Never rejects. */
   async look(now: number): Promise<void> {
-    const late = this.tables.exist() ? this.read(MOST_AT_ONCE).filter(({ at }) => at <= now) : [];
+    const late = this.read(MOST_AT_ONCE).filter(({ at }) => at <= now);
     this.restsUntil = now + PAUSE_MS.next;
     this.earliest = undefined;
     await inParallel(late, async ({ queue, at }) => {
       try {
         const due = await this.nextDue(queue);
         // One that has reported meanwhile has a later moment.
-        if (readFact<number>(this.sql, KEY + queue) !== at) return;
+        if (this.tables.fact<number>(KEY + queue) !== at) return;
         this.note(queue, due === null ? undefined : momentAfter(due, now));
       } catch (error) {
         if (!errorDataOf(error)?.retryable) console.error(`tocsin: queue ${queue} could not be looked after`, error);
@@ -90,7 +88,7 @@ export class DueQueues {
 
   private note(queue: string, at: number | undefined): void {
     if (!this.tables.exist()) return;
-    writeMeta(this.sql, KEY + queue, at);
+    this.tables.writeFact(KEY + queue, at);
     // Whether it was the earliest is not looked up: that reads the moments of all queues. The next look finds out.
     if (this.earliest !== undefined && at !== undefined) this.earliest = Math.min(this.earliest, at);
   }
@@ -98,7 +96,7 @@ export class DueQueues {
   private read(most: number): { queue: string; at: number }[] {
     const query = `SELECT substr(key, ?) AS queue, CAST(value AS INTEGER) AS at FROM meta
       WHERE key >= ? AND key < ? ORDER BY at LIMIT ?`;
-    return rows<{ queue: string; at: number }>(this.sql, query, KEY.length + 1, KEY, END, most);
+    return this.tables.rows<{ queue: string; at: number }>(query, KEY.length + 1, KEY, END, most);
   }
 }
 

@@ -6,7 +6,6 @@
  * An outdated row costs one question to a queue; a daily round removes vacant ones.
  */
 import type { Schema } from '../durable/schema';
-import { readFact, rows, writeMeta } from '../durable/sql';
 import type { IdPlace } from '../rpc/ids';
 
 const ROUND_MS = 24 * 3_600_000;
@@ -28,7 +27,6 @@ interface Round {
 const START: IdPlace = { id: '', queue: '' };
 
 export interface IdsHost {
-  readonly storage: Pick<DurableObjectStorage, 'sql' | 'transactionSync'>;
   now(): number;
   wakeAt(at: number): void;
   /** Those of these ids that a queue knows. */
@@ -45,8 +43,6 @@ export class IdRegister {
 
   /** Notes places, a row each, unless noted for another queue. @param lookedInto note it anyway @returns the others */
   note(places: readonly IdPlace[], lookedInto: boolean): IdPlace[] {
-    this.tables.create();
-    const { storage } = this.host;
     const now = this.host.now();
     const queueOf = new Map(places.map(({ id, queue }) => [id, queue]));
     const others = this.find([...queueOf.keys()]).filter(({ id, queue }) => queueOf.get(id) !== queue);
@@ -55,17 +51,16 @@ export class IdRegister {
     const note = `INSERT INTO ids (id, queue, noted_at)
       SELECT json_extract(value, '$.id'), json_extract(value, '$.queue'), ? FROM json_each(?) WHERE true
       ON CONFLICT (id, queue) DO UPDATE SET noted_at = excluded.noted_at`;
-    storage.transactionSync(() => {
-      rows(storage.sql, note, now, clear);
+    this.tables.transaction(() => {
+      this.tables.rows(note, now, clear);
       if (!this.planned()) this.plan({ at: now + ROUND_MS, after: START });
     });
     return others;
   }
 
   find(ids: readonly string[]): IdPlace[] {
-    if (!this.tables.exist()) return [];
     const query = 'SELECT id, queue FROM ids WHERE id IN (SELECT value FROM json_each(?))';
-    return rows<{ id: string; queue: string }>(this.host.storage.sql, query, JSON.stringify(ids));
+    return this.tables.rows<{ id: string; queue: string }>(query, JSON.stringify(ids));
   }
 
   /** When the round continues, epoch ms; undefined: there is nothing to check. */
@@ -81,9 +76,8 @@ export class IdRegister {
     this.plan({ ...round, at: this.host.now() + NEXT_STEP_MS });
     let after: IdPlace | undefined = round.after;
     for (let step = 0; after && step < ROUND_STEPS; step++) after = await this.removeVacant(after);
-    const { sql } = this.host.storage;
     if (after) this.plan({ at: this.host.now() + NEXT_STEP_MS, after });
-    else if (rows(sql, 'SELECT 1 FROM ids LIMIT 1').length > 0)
+    else if (this.tables.rows('SELECT 1 FROM ids LIMIT 1').length > 0)
       this.plan({ at: this.host.now() + ROUND_MS, after: START });
     else this.plan(null);
   }
@@ -94,9 +88,13 @@ export class IdRegister {
 
   /** One step. @returns the last row that was looked at; undefined at the end */
   private async removeVacant(after: IdPlace): Promise<IdPlace | undefined> {
-    const { sql } = this.host.storage;
     const page = 'SELECT id, queue, noted_at FROM ids WHERE (id, queue) > (?, ?) ORDER BY id, queue LIMIT ?';
-    const found = rows<{ id: string; queue: string; noted_at: number }>(sql, page, after.id, after.queue, ROUND_STEP);
+    const found = this.tables.rows<{ id: string; queue: string; noted_at: number }>(
+      page,
+      after.id,
+      after.queue,
+      ROUND_STEP,
+    );
     const before = this.host.now() - CERTAIN_AFTER_MS;
     const old = Map.groupBy(
       found.filter(({ noted_at }) => noted_at <= before),
@@ -108,7 +106,7 @@ export class IdRegister {
       const vacant = JSON.stringify(ids.filter((id) => !known.has(id)));
       // An id that was noted again since the question was asked stays.
       const drop = `DELETE FROM ids WHERE queue = ? AND noted_at <= ? AND id IN (SELECT value FROM json_each(?))`;
-      rows(sql, drop, queue, before, vacant);
+      this.tables.rows(drop, queue, before, vacant);
     }
     return found.length < ROUND_STEP ? undefined : found.at(-1);
   }
@@ -116,12 +114,12 @@ export class IdRegister {
   private planned(): Round | null {
     if (this.round !== undefined) return this.round;
     if (!this.tables.exist()) return null;
-    this.round = readFact<Round>(this.host.storage.sql, 'ids_round') ?? null;
+    this.round = this.tables.fact<Round>('ids_round') ?? null;
     return this.round;
   }
 
   private plan(round: Round | null): void {
-    writeMeta(this.host.storage.sql, 'ids_round', round ?? undefined);
+    this.tables.writeFact('ids_round', round ?? undefined);
     this.round = round;
     if (round) this.host.wakeAt(round.at);
   }

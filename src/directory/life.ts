@@ -9,7 +9,6 @@ import { type MessageKind, OutboxRelay } from '../durable/outbox-relay';
 import { inParallel } from '../durable/parallel';
 import { dailyLimitUsedUp } from '../durable/platform-errors';
 import { DIRECTORY, Schema } from '../durable/schema';
-import { writeMeta } from '../durable/sql';
 import { waitAtMost } from '../durable/wait';
 import { type ApiError, type Outcome, outcomeOf, unwrap } from '../job/errors';
 import { type DirectoryHealth, type KeyedOperation, MAX_QUEUES_AT_ONCE } from '../rpc/directory';
@@ -74,7 +73,6 @@ export class DirectoryLife {
   private listing!: IdListing;
   private relay!: OutboxRelay;
   private readonly clock: AlarmClock;
-  readonly sql: SqlStorage;
   private paused!: PausedQueues;
   private registering: Promise<void> | undefined;
 
@@ -83,20 +81,19 @@ export class DirectoryLife {
     private readonly env: Env,
   ) {
     const { storage, id } = ctx;
-    this.sql = storage.sql;
     this.followers = new Followers(ctx, () => Date.now());
     this.tables = new Schema(storage, DIRECTORY, id.name, misplacement(id, env) ?? this.leftBehind());
-    this.queues = new QueueList(storage, this.tables, (name) => {
+    this.queues = new QueueList(this.tables, (name) => {
       this.readings.changed(name);
       this.followers.announce(QUEUE_CREATED, name);
     });
-    this.newQueues = new NewQueues(this.sql, this.tables);
-    this.crons = new CronPlaces(storage, this.tables);
-    this.workflows = new WorkflowList(storage, this.tables);
-    this.operations = new OperationKeys(storage, this.tables);
-    this.audit = new AuditLog(storage, this.tables);
-    this.schemas = new SchemaStore(this.sql, this.tables);
-    this.pools = new PoolList(this.sql, this.tables);
+    this.newQueues = new NewQueues(this.tables);
+    this.crons = new CronPlaces(this.tables);
+    this.workflows = new WorkflowList(this.tables);
+    this.operations = new OperationKeys(this.tables);
+    this.audit = new AuditLog(this.tables);
+    this.schemas = new SchemaStore(this.tables);
+    this.pools = new PoolList(this.tables);
     // The stored alarm need not be known: the first one armed here is the earliest necessary one.
     this.clock = new AlarmClock(storage, null);
     this.lookout = new Lookout(env, id.name ?? '');
@@ -111,19 +108,19 @@ export class DirectoryLife {
 
   /** Why this is not the directory, if the deployment was created in a place and its variable is empty now. */
   private leftBehind(): ApiError | undefined {
-    const place = placeIn(this.sql);
+    const place = placeIn(this.ctx.storage.sql);
     return place === undefined ? undefined : wrongPlace(place, undefined);
   }
 
   private open(): void {
-    const { ctx, env, sql, tables } = this;
+    const { ctx, env, tables } = this;
     const now = () => Date.now();
     const wakeAt = (at: number) => this.clock.arm(at, now());
     const host = { storage: ctx.storage, now, wakeAt };
     const around = { now, wakeAt, keepAlive: (promise: Promise<unknown>) => ctx.waitUntil(promise) };
-    this.workers = new WorkerRegistry(sql, tables);
+    this.workers = new WorkerRegistry(tables);
     const name = (ctx.id.name ?? '').replace(/^pool /, '');
-    this.pool = new PoolDesk(sql, tables, (queue) => queueObject(env, queue).activeCount(), name);
+    this.pool = new PoolDesk(tables, (queue) => queueObject(env, queue).activeCount(), name);
     this.followers.attach(this.workers.events);
     const { events } = this.workers;
     this.webhooks = new Webhooks(
@@ -140,7 +137,6 @@ export class DirectoryLife {
     );
     this.alerts = new AlertList(
       {
-        ...host,
         hasWebhook: (id) => this.webhooks.list.find(id) !== undefined,
         rulesChanged: (at) => this.defaults.spreadAnew(at),
       },
@@ -157,7 +153,6 @@ export class DirectoryLife {
     );
     this.ids = new IdRegister({ ...host, knownIds: (queue, ids) => queueObject(env, queue).knownIds(ids) }, tables);
     const listed = {
-      sql,
       chosenIds: (queue: string, after: string) => queueObject(env, queue).chosenIds(after),
       noteIds: (places: IdPlace[]) => noteIds(env, places, true),
     };
@@ -171,7 +166,7 @@ export class DirectoryLife {
     // Not through the usual stub: this question is not a sign of a change.
     const asked = (queue: string) => queueStub<QueueApi>(env, queue);
     this.readings = new QueueReadings((queue) => asked(queue).watch(), around);
-    this.dueQueues = new DueQueues(sql, tables, (queue) => asked(queue).nextDue());
+    this.dueQueues = new DueQueues(tables, (queue) => asked(queue).nextDue());
     this.queues.forget();
     this.newQueues.forget();
   }
@@ -244,7 +239,7 @@ export class DirectoryLife {
   /** The answer to a probe. @param mustWrite fails where storage cannot be written */
   async health(now: number, mustWrite = false): Promise<DirectoryHealth> {
     if (mustWrite && this.tables.exist()) {
-      writeMeta(this.sql, 'probed_at', now);
+      this.tables.writeFact('probed_at', now);
       await this.ctx.storage.sync();
     }
     const total = this.queues.count();

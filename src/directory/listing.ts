@@ -4,14 +4,12 @@
  */
 import { derived, type MessageKind } from '../durable/outbox-relay';
 import type { Schema } from '../durable/schema';
-import { rows } from '../durable/sql';
 import type { IdPlace } from '../rpc/ids';
 
 /** Queues that are read at the same time. */
 const AT_ONCE = 10;
 
 export interface ListingHost {
-  readonly sql: SqlStorage;
   /** The next ids after this one that clients chose in a queue; none: that was all. */
   chosenIds(queue: string, after: string): Promise<string[]>;
   /** Has the shards note them. */
@@ -34,14 +32,11 @@ export class IdListing {
 
   /** How many queues are left. */
   get left(): number {
-    if (!this.tables.exist()) return 0;
-    const count = 'SELECT count(*) AS n FROM queues WHERE ids_listed = 0';
-    return rows<{ n: number }>(this.host.sql, count)[0]?.n ?? 0;
+    return this.tables.count('SELECT count(*) AS n FROM queues WHERE ids_listed = 0');
   }
 
   /** Those that were begun, and the next ones. */
   private open(): string[] {
-    if (!this.tables.exist()) return [];
     const next = this.next();
     if (next.length === 0 && this.from >= 0) this.from = -1;
     return [...new Set([...this.readTo.keys(), ...(next.length > 0 ? next : this.next())])];
@@ -49,7 +44,7 @@ export class IdListing {
 
   private next(): string[] {
     const some = 'SELECT name FROM queues WHERE ids_listed = 0 AND route > ? ORDER BY route LIMIT ?';
-    return rows<{ name: string }>(this.host.sql, some, this.from, AT_ONCE).map(({ name }) => name);
+    return this.tables.rows<{ name: string }>(some, this.from, AT_ONCE).map(({ name }) => name);
   }
 
   /** A step for one queue. */
@@ -67,13 +62,13 @@ export class IdListing {
       throw error;
     }
     this.readTo.delete(queue);
-    rows(this.host.sql, 'UPDATE queues SET ids_listed = 1 WHERE name = ?', queue);
+    this.tables.rows('UPDATE queues SET ids_listed = 1 WHERE name = ?', queue);
   }
 
   /** A queue that cannot be reached does not delay those behind it. */
   private passOver(queue: string): void {
     this.readTo.delete(queue);
-    const [row] = rows<{ route: number }>(this.host.sql, 'SELECT route FROM queues WHERE name = ?', queue);
+    const [row] = this.tables.rows<{ route: number }>('SELECT route FROM queues WHERE name = ?', queue);
     this.from = Math.max(this.from, row?.route ?? -1);
   }
 }

@@ -8,10 +8,11 @@
  *
  * While no queue is looked after, none of them has an alarm for this.
  */
+
 import type { Env } from '../config';
 import { inParallel } from '../durable/parallel';
 import { errorDataOf } from '../durable/platform-errors';
-import { rows } from '../durable/sql';
+import type { Schema } from '../durable/schema';
 import type { DirectoryApi } from '../rpc/directory';
 import {
   DIRECTORY,
@@ -37,8 +38,7 @@ const NEXT_TURN_MS = 1_000;
 const LAST = '~';
 
 interface Own {
-  readonly tables: { exist(): boolean };
-  readonly sql: SqlStorage;
+  readonly tables: Pick<Schema, 'rows'>;
   readonly webhooks: { readonly list: { all(): readonly { id: string }[] } };
   readonly workflows: Pick<WorkflowList, 'page'>;
 }
@@ -88,12 +88,12 @@ export class Lookout {
   }
 
   /** Calls the next workflows that run; first the webhooks and the shards, of which there are few. */
-  private async reviveOthers({ tables, sql, webhooks, workflows }: Own, before: string): Promise<void> {
+  private async reviveOthers({ tables, webhooks, workflows }: Own, before: string): Promise<void> {
     const { env } = this;
     const others: DirectoryApi[] = [];
-    if (before === LAST && tables.exist()) {
+    if (before === LAST) {
       others.push(...webhooks.list.all().map(({ id }) => webhookObject(env, id)));
-      others.push(...rows<{ name: string }>(sql, 'SELECT name FROM id_shards').map(({ name }) => idShard(env, name)));
+      others.push(...tables.rows<{ name: string }>('SELECT name FROM id_shards').map(({ name }) => idShard(env, name)));
     }
     const page = workflows.page({ states: ['running'], before, offset: 0, limit: MOST_AT_ONCE });
     this.revivesBefore = page.more ? page.workflows.at(-1)?.id : undefined;

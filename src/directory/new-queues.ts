@@ -1,6 +1,5 @@
 /** Counts the queues that each key creates, by the day. */
 import type { Schema } from '../durable/schema';
-import { readFact, rows, writeMeta } from '../durable/sql';
 import { type ApiError, refusal } from '../job/errors';
 
 const DAY_MS = 86_400_000;
@@ -18,27 +17,23 @@ export class NewQueues {
   /** Names that were counted in this life of the object, and may not exist yet. */
   private readonly counted = new Set<string>();
 
-  constructor(
-    private readonly sql: SqlStorage,
-    private readonly tables: Schema,
-  ) {}
+  constructor(private readonly tables: Schema) {}
 
   /**
    * May this key create these queues? Known ones are free; else one row. @param most per key and day
    * @throws {ApiError} 429
    */
   admit(by: string, names: readonly string[], most: number, now: number): void {
-    this.tables.create();
     const existing = 'SELECT name FROM queues WHERE name IN (SELECT value FROM json_each(?))';
-    const known = new Set(rows<{ name: string }>(this.sql, existing, JSON.stringify(names)).map(({ name }) => name));
+    const known = new Set(this.tables.rows<{ name: string }>(existing, JSON.stringify(names)).map(({ name }) => name));
     const fresh = names.filter((name) => !known.has(name) && !this.counted.has(name));
     if (fresh.length === 0) return;
     const day = Math.floor(now / DAY_MS);
-    const fact = readFact<Counted>(this.sql, FACT);
+    const fact = this.tables.fact<Counted>(FACT);
     const today = fact?.day === day ? fact.by : {};
     const created = Object.hasOwn(today, by) ? (today[by] as number) : 0;
     if (created + fresh.length > most) throw tooMany(created, most, (day + 1) * DAY_MS - now);
-    writeMeta(this.sql, FACT, { day, by: { ...today, [by]: created + fresh.length } } satisfies Counted);
+    this.tables.writeFact(FACT, { day, by: { ...today, [by]: created + fresh.length } } satisfies Counted);
     if (this.counted.size > most) this.counted.clear();
     for (const name of fresh) this.counted.add(name);
   }

@@ -1,6 +1,5 @@
 import { v7 as uuidv7 } from 'uuid';
 import type { Schema } from '../durable/schema';
-import { readFact, writeMeta } from '../durable/sql';
 import { notFound, payloadTooLarge } from '../job/errors';
 import { own } from '../job/own';
 import type { Pool } from '../job/pools/pool';
@@ -20,13 +19,10 @@ const RECENTLY_MS = 60_000;
 const SAVE_EVERY_MS = 10_000;
 
 export class PoolList {
-  constructor(
-    private readonly sql: SqlStorage,
-    private readonly tables: Schema,
-  ) {}
+  constructor(private readonly tables: Schema) {}
 
   all(): Pool[] {
-    return this.tables.exist() ? (readFact<Pool[]>(this.sql, 'pools') ?? []) : [];
+    return this.tables.fact<Pool[]>('pools') ?? [];
   }
 
   /** @returns whether there was none of this name @throws {ApiError} 413 */
@@ -34,9 +30,7 @@ export class PoolList {
     const others = this.all().filter(({ name }) => name !== pool.name);
     const isNew = others.length === this.all().length;
     if (isNew && others.length >= MAX_POOLS) throw payloadTooLarge('pools', others.length + 1, MAX_POOLS, 'pools');
-    this.tables.create();
-    writeMeta(
-      this.sql,
+    this.tables.writeFact(
       'pools',
       [...others, pool].sort((a, b) => (a.name < b.name ? -1 : 1)),
     );
@@ -46,7 +40,7 @@ export class PoolList {
   remove(name: string): boolean {
     const all = this.all();
     const others = all.filter((pool) => pool.name !== name);
-    if (others.length < all.length) writeMeta(this.sql, 'pools', others);
+    if (others.length < all.length) this.tables.writeFact('pools', others);
     return others.length < all.length;
   }
 }
@@ -68,24 +62,22 @@ export class PoolDesk {
 
   /** @param active how many jobs of a queue run */
   constructor(
-    private readonly sql: SqlStorage,
     private readonly tables: Schema,
     private readonly active: (queue: string) => Promise<number>,
     private readonly name: string,
   ) {}
 
   define(pool: Pool | null): void {
-    if (pool) this.tables.create();
-    if (!this.tables.exist()) return;
-    writeMeta(this.sql, 'pool', pool ?? undefined);
+    if (!pool && !this.tables.exist()) return;
+    this.tables.writeFact('pool', pool ?? undefined);
     if (pool) return;
-    writeMeta(this.sql, 'past', undefined);
+    this.tables.writeFact('past', undefined);
     this.past = undefined;
   }
 
   /** @throws {ApiError} 404 */
   private defined(): Pool {
-    const pool = this.stored<Pool>('pool');
+    const pool = this.tables.fact<Pool>('pool');
     if (!pool) throw notFound('pool', this.name, 'GET /ojs/v1/admin/pools lists all pools.');
     return pool;
   }
@@ -125,7 +117,7 @@ export class PoolDesk {
 
   end(ticket: string, { taken, short }: PoolTaken, now: number): void {
     this.open.delete(ticket);
-    const pool = this.stored<Pool>('pool');
+    const pool = this.tables.fact<Pool>('pool');
     if (!pool) return;
     const past = this.pastAt(now);
     past.passes = moveOn(pool, past.passes, taken, short);
@@ -135,7 +127,7 @@ export class PoolDesk {
     }
     if (Object.keys(taken).length === 0 || now - this.savedAt < SAVE_EVERY_MS) return;
     this.savedAt = now;
-    writeMeta(this.sql, 'past', past);
+    this.tables.writeFact('past', past);
   }
 
   counts(now: number): PoolCounts {
@@ -144,12 +136,8 @@ export class PoolDesk {
     return { dispatched, since, workers: this.workers.size };
   }
 
-  private stored<T>(key: 'pool' | 'past'): T | undefined {
-    return this.tables.exist() ? readFact<T>(this.sql, key) : undefined;
-  }
-
   private pastAt(now: number): Past {
-    this.past ??= this.stored<Past>('past') ?? { passes: {}, dispatched: {}, since: now };
+    this.past ??= this.tables.fact<Past>('past') ?? { passes: {}, dispatched: {}, since: now };
     return this.past;
   }
 }

@@ -1,5 +1,4 @@
 import type { Schema } from '../durable/schema';
-import { put, rows } from '../durable/sql';
 import { routeCandidate } from '../job/ids';
 import {
   type BusiestQueues,
@@ -8,6 +7,8 @@ import {
   type QueueListRequest,
   type QueuePage,
 } from '../rpc/directory';
+
+type Selected = { route: number; name: string; created_at: number };
 
 /** Where the first page of queues begins: before all names. */
 const FIRST = '';
@@ -19,22 +20,20 @@ export class QueueList {
 
   /** @param created called with a new queue, in the transaction that creates it */
   constructor(
-    private readonly storage: Pick<DurableObjectStorage, 'sql' | 'transactionSync'>,
     private readonly tables: Schema,
     private readonly created: (name: string) => void,
   ) {}
 
   /** The queue with this name and its number: given out now, if it has none. */
   numbered(name: string): KnownQueue {
-    this.tables.create();
-    return this.storage.transactionSync(() => {
+    return this.tables.transaction(() => {
       const known = this.select('name = ?', name)[0];
       if (known) return known;
       for (let probe = 0; ; probe++) {
         const route = routeCandidate(name, probe);
         if (this.select('route = ?', route).length > 0) continue;
         const queue = { route, name, created_at: Date.now() };
-        put(this.sql, 'queues', { ...queue, ids_listed: 1 });
+        this.tables.put('queues', { ...queue, ids_listed: 1 });
         this.counted = undefined;
         if ((this.oldest?.length ?? 0) < MAX_QUEUES_AT_ONCE) this.oldest = undefined;
         this.created(name);
@@ -47,7 +46,8 @@ export class QueueList {
   page({ after = FIRST, offset = 0, limit, part = '' }: QueueListRequest): QueuePage {
     const meant = 'name > ? AND instr(name, ?) > 0 ORDER BY name LIMIT ? OFFSET ?';
     const found = this.select(meant, after, part, limit + 1, offset);
-    const total = part === '' ? this.count() : this.countWith(part);
+    const withPart = () => this.tables.count('SELECT count(*) AS n FROM queues WHERE instr(name, ?) > 0', part);
+    const total = part === '' ? this.count() : withPart();
     return { queues: found.slice(0, limit), total, more: found.length > limit };
   }
 
@@ -68,14 +68,13 @@ export class QueueList {
 
   count(): number {
     if (!this.tables.exist()) return 0;
-    this.counted ??= rows<{ n: number }>(this.sql, 'SELECT count(*) AS n FROM queues')[0]?.n ?? 0;
+    this.counted ??= this.tables.count('SELECT count(*) AS n FROM queues');
     return this.counted;
   }
 
   /** Forgets a queue; not one of the same name that was created after `until`, epoch ms. */
   remove(name: string, until: number): void {
-    if (!this.tables.exist()) return;
-    rows(this.sql, 'DELETE FROM queues WHERE name = ? AND created_at <= ?', name, until);
+    this.tables.rows('DELETE FROM queues WHERE name = ? AND created_at <= ?', name, until);
     this.forget();
   }
 
@@ -85,19 +84,8 @@ export class QueueList {
     this.oldest = undefined;
   }
 
-  private get sql(): SqlStorage {
-    return this.storage.sql;
-  }
-
-  private countWith(part: string): number {
-    if (!this.tables.exist()) return 0;
-    return rows<{ n: number }>(this.sql, 'SELECT count(*) AS n FROM queues WHERE instr(name, ?) > 0', part)[0]?.n ?? 0;
-  }
-
   /** Queues by a condition. */
   private select(where: string, ...bindings: (string | number)[]): KnownQueue[] {
-    if (!this.tables.exist()) return [];
-    const query = `SELECT route, name, created_at FROM queues WHERE ${where}`;
-    return rows<{ route: number; name: string; created_at: number }>(this.sql, query, ...bindings);
+    return this.tables.rows<Selected>(`SELECT route, name, created_at FROM queues WHERE ${where}`, ...bindings);
   }
 }

@@ -1,5 +1,4 @@
 import type { Verbs } from '../durable/answering';
-import { rows } from '../durable/sql';
 import { defined } from '../job/envelope/fields';
 import { eventualOutcomeOf, outcomeOf } from '../job/errors';
 import type { LimitOverride } from '../job/limits/policy';
@@ -210,13 +209,12 @@ export const VERBS = {
   /** What a shard knows of these ids. */
   placesOf: ({ ids }, wanted: string[]) => ids.find(wanted),
   /** The directory itself: records a shard in use. */
-  registerShard: ({ tables, sql }, name: string) => {
+  registerShard: ({ tables }, name: string) => {
     tables.create();
-    rows(sql, 'INSERT OR IGNORE INTO id_shards (name) VALUES (?)', name);
+    tables.rows('INSERT OR IGNORE INTO id_shards (name) VALUES (?)', name);
   },
   /** The directory itself: its shards in use. */
-  shards: ({ tables, sql }) =>
-    tables.exist() ? rows<{ name: string }>(sql, 'SELECT name FROM id_shards').map(({ name }) => name) : [],
+  shards: ({ tables }) => tables.rows<{ name: string }>('SELECT name FROM id_shards').map(({ name }) => name),
   /**
    * The directory itself: continues to note the ids of queues of an earlier release, and waits a moment for that.
    * @returns how many queues are left

@@ -5,7 +5,6 @@
  */
 import { EventLog } from '../durable/event-log';
 import type { Schema } from '../durable/schema';
-import { put, rows } from '../durable/sql';
 import type { EventData, EventType, LoggedData } from '../job/event-data';
 import type { Directive, ReportedState, WorkerBeat, WorkerFacts } from '../job/worker/heartbeat';
 import type { WorkerListRequest, WorkerPage, WorkerSummary, WorkerView } from '../rpc/directory';
@@ -42,10 +41,7 @@ export class WorkerRegistry {
   readonly events = new EventLog('', 0);
   private known: Map<string, Known> | undefined;
 
-  constructor(
-    private readonly sql: SqlStorage,
-    private readonly tables: Schema,
-  ) {}
+  constructor(private readonly tables: Schema) {}
 
   /** A worker is alive. */
   beat(beat: WorkerBeat, now: number): { directive: Directive; silenced: boolean; silencedChanged: boolean } {
@@ -132,25 +128,22 @@ export class WorkerRegistry {
   private load(): Map<string, Known> {
     if (this.known) return this.known;
     const known = new Map<string, Known>();
-    if (this.tables.exist()) {
-      for (const { id, seen_at, data } of rows<Row>(this.sql, 'SELECT id, seen_at, data FROM workers')) {
-        known.set(id, { ...(JSON.parse(data) as Stored), seen_at, saved_at: seen_at });
-      }
+    for (const { id, seen_at, data } of this.tables.rows<Row>('SELECT id, seen_at, data FROM workers')) {
+      known.set(id, { ...(JSON.parse(data) as Stored), seen_at, saved_at: seen_at });
     }
     this.known = known;
     return known;
   }
 
   private save(id: string, worker: Known): void {
-    this.tables.create();
     const { seen_at, saved_at: _, ...stored } = worker;
-    put(this.sql, 'workers', { id, seen_at, data: JSON.stringify(stored) });
+    this.tables.put('workers', { id, seen_at, data: JSON.stringify(stored) });
     worker.saved_at = seen_at;
   }
 
   private drop(id: string, reason: EventData['worker.stopped']['reason'], now: number): void {
     this.load().delete(id);
-    if (this.tables.exist()) rows(this.sql, 'DELETE FROM workers WHERE id = ?', id);
+    this.tables.rows('DELETE FROM workers WHERE id = ?', id);
     this.note('worker.stopped', id, now, { reason });
   }
 

@@ -1,36 +1,30 @@
 /** The list of workflows. A workflow is found by its id without it; the list serves searches for ids. */
 import type { Schema } from '../durable/schema';
-import { rows } from '../durable/sql';
 import type { WorkflowListRequest, WorkflowPage } from '../rpc/directory';
 import type { WorkflowSummary } from '../rpc/workflow';
 
 export class WorkflowList {
-  constructor(
-    private readonly storage: Pick<DurableObjectStorage, 'sql'>,
-    private readonly tables: Schema,
-  ) {}
+  constructor(private readonly tables: Schema) {}
 
   /** Notes a workflow or its new state. One row written; none when it is known. */
   note(summary: WorkflowSummary): void {
     this.tables.create();
     const note = `INSERT INTO workflows (id, state, data) VALUES (?, ?, ?)
       ON CONFLICT (id) DO UPDATE SET state = excluded.state, data = excluded.data WHERE data <> excluded.data`;
-    rows(this.storage.sql, note, summary.id, summary.state, JSON.stringify(summary));
+    this.tables.rows(note, summary.id, summary.state, JSON.stringify(summary));
   }
 
   forget(id: string): void {
-    if (this.tables.exist()) rows(this.storage.sql, 'DELETE FROM workflows WHERE id = ?', id);
+    this.tables.rows('DELETE FROM workflows WHERE id = ?', id);
   }
 
   /** A page, the latest first. */
   page({ states, before, offset, limit }: WorkflowListRequest): WorkflowPage {
-    if (!this.tables.exist()) return { workflows: [], total: 0, more: false };
-    const { sql } = this.storage;
     const where = states ? 'state IN (SELECT value FROM json_each(?))' : '1';
     const bindings = states ? [JSON.stringify(states)] : [];
     const page = `SELECT data FROM workflows WHERE ${where} AND id < ? ORDER BY id DESC LIMIT ? OFFSET ?`;
-    const found = rows<{ data: string }>(sql, page, ...bindings, before ?? '~', limit + 1, offset);
-    const total = sql.exec<{ n: number }>(`SELECT count(*) AS n FROM workflows WHERE ${where}`, ...bindings).one().n;
+    const found = this.tables.rows<{ data: string }>(page, ...bindings, before ?? '~', limit + 1, offset);
+    const total = this.tables.count(`SELECT count(*) AS n FROM workflows WHERE ${where}`, ...bindings);
     const workflows = found.slice(0, limit).map(({ data }) => JSON.parse(data) as WorkflowSummary);
     return { workflows, total, more: found.length > limit };
   }

@@ -14,7 +14,7 @@ import queue9 from '../../migrations/queue_9.sql';
 import queue10 from '../../migrations/queue_10.sql';
 import workflow from '../../migrations/workflow.sql';
 import { ApiError, invalidConfiguration, unavailable } from '../job/errors';
-import { readFact, rows, writeMeta } from './sql';
+import { put, readFact, rows, writeMeta } from './sql';
 
 export interface SchemaVersion {
   /** The kind of object, for errors. */
@@ -103,6 +103,39 @@ export class Schema {
       this.storage.sql.exec(tables).toArray();
       this.record(version);
     });
+  }
+
+  /** The rows of a query; none without the tables. @throws as {@link exist} */
+  rows<T extends Record<string, SqlStorageValue>>(statement: string, ...bindings: SqlStorageValue[]): T[] {
+    return this.exist() ? rows<T>(this.storage.sql, statement, ...bindings) : [];
+  }
+
+  /** A number that a query selects as `n`; 0 without the tables. */
+  count(query: string, ...bindings: SqlStorageValue[]): number {
+    return this.rows<{ n: number }>(query, ...bindings)[0]?.n ?? 0;
+  }
+
+  /** A fact in `meta`; undefined where there is none. */
+  fact<T>(key: string): T | undefined {
+    return this.exist() ? readFact<T>(this.storage.sql, key) : undefined;
+  }
+
+  /** Writes a fact; undefined removes it. One row written. */
+  writeFact(key: string, value: unknown): void {
+    this.create();
+    writeMeta(this.storage.sql, key, value);
+  }
+
+  /** Writes a row, replacing the one with the same key. */
+  put(table: string, row: Record<string, SqlStorageValue>): void {
+    this.create();
+    put(this.storage.sql, table, row);
+  }
+
+  /** Runs `change` in a transaction; the tables are there. */
+  transaction<T>(change: () => T): T {
+    this.create();
+    return this.storage.transactionSync(change);
   }
 
   /**

@@ -38,7 +38,7 @@ const withLog = <T>(
     const tables = new Schema(storage, DIRECTORY, 'test');
     tables.create();
     // Each time as if the object had just started.
-    return use(() => new AuditLog(storage, tables, bounds), storage);
+    return use(() => new AuditLog(tables, bounds), storage);
   });
 
 const shown = (log: AuditLog, now: number) =>

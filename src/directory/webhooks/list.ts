@@ -6,7 +6,6 @@
 import { STANDBY_MS } from '../../durable/outbox';
 import { derived, type MessageKind } from '../../durable/outbox-relay';
 import type { Schema } from '../../durable/schema';
-import { put, rows } from '../../durable/sql';
 import { conflict, notFound } from '../../job/errors';
 import {
   type DeclarableWebhook,
@@ -26,7 +25,6 @@ const MAX_ROUTES_CHARS = 128 * 1024;
 const TOLD_AT_ONCE = 20;
 
 export interface WebhookListHost {
-  readonly storage: Pick<DurableObjectStorage, 'sql' | 'transactionSync'>;
   wakeAt(at: number): void;
   /** Notifies the object of a webhook. Rejects when that was not possible. */
   tell(id: string, webhook: Webhook | null): Promise<void>;
@@ -56,7 +54,9 @@ export class WebhookList {
   /** Every webhook, the oldest first. */
   all(): readonly Webhook[] {
     if (!this.tables.exist()) return [];
-    this.known ??= this.rows("SELECT * FROM webhooks WHERE data <> '' ORDER BY id").map(({ data }) => JSON.parse(data));
+    this.known ??= this.tables
+      .rows<Row>("SELECT * FROM webhooks WHERE data <> '' ORDER BY id")
+      .map(({ data }) => JSON.parse(data));
     return this.known;
   }
 
@@ -71,9 +71,8 @@ export class WebhookList {
 
   /** The objects that were not notified of a change. */
   untold(): string[] {
-    if (!this.tables.exist()) return [];
     const query = 'SELECT id FROM webhooks WHERE told = 0 LIMIT ?';
-    return rows<{ id: string }>(this.host.storage.sql, query, TOLD_AT_ONCE).map(({ id }) => id);
+    return this.tables.rows<{ id: string }>(query, TOLD_AT_ONCE).map(({ id }) => id);
   }
 
   /** @throws {ApiError} 409 when there are too many */
@@ -138,10 +137,9 @@ export class WebhookList {
   }
 
   private store(row: Row, now: number): void {
-    this.tables.create();
     const before = JSON.stringify(this.routes());
-    this.host.storage.transactionSync(() => {
-      put(this.host.storage.sql, 'webhooks', { ...row });
+    this.tables.transaction(() => {
+      this.tables.put('webhooks', { ...row });
       this.known = undefined;
       if (JSON.stringify(this.routes()) !== before) this.host.routesChanged(now);
     });
@@ -149,17 +147,12 @@ export class WebhookList {
   }
 
   private async tell(id: string): Promise<void> {
-    const [row] = this.rows('SELECT * FROM webhooks WHERE id = ? AND told = 0', id);
+    const [row] = this.tables.rows<Row>('SELECT * FROM webhooks WHERE id = ? AND told = 0', id);
     if (!row) return;
     await this.host.tell(id, row.data === '' ? null : (JSON.parse(row.data) as Webhook));
-    const { sql } = this.host.storage;
     // A confirmation means nothing once there is something else to send.
-    rows(sql, "DELETE FROM webhooks WHERE id = ? AND data = '' AND ? = ''", id, row.data);
-    rows(sql, "UPDATE webhooks SET told = 1 WHERE id = ? AND data = ? AND data <> ''", id, row.data);
-  }
-
-  private rows(query: string, ...bindings: string[]): Row[] {
-    return rows<Row>(this.host.storage.sql, query, ...bindings);
+    this.tables.rows("DELETE FROM webhooks WHERE id = ? AND data = '' AND ? = ''", id, row.data);
+    this.tables.rows("UPDATE webhooks SET told = 1 WHERE id = ? AND data = ? AND data <> ''", id, row.data);
   }
 }
 

@@ -9,7 +9,6 @@ import { MAX_CONNECTIONS } from '../../dispatch/remote';
 import { sendWebhook, type WebhookAttempt } from '../../dispatch/webhook';
 import { derived, type MessageKind, OutboxRelay } from '../../durable/outbox-relay';
 import type { Schema } from '../../durable/schema';
-import { readFact, writeMeta } from '../../durable/sql';
 import { waitAtMost } from '../../durable/wait';
 import { defined } from '../../job/envelope/fields';
 import { notFound, type Outcome } from '../../job/errors';
@@ -107,18 +106,16 @@ export class WebhookSender {
 
   private load(): Known | undefined {
     if (!this.isLoaded && this.tables.exist()) {
-      const { sql } = this.host.storage;
-      this.known = readFact(sql, WEBHOOK);
-      this.failingSince = readFact(sql, FAILING);
+      this.known = this.tables.fact(WEBHOOK);
+      this.failingSince = this.tables.fact(FAILING);
       this.isLoaded = true;
     }
     return this.known;
   }
 
   private store(known: Known): void {
-    this.tables.create();
+    this.tables.writeFact(WEBHOOK, known);
     this.isLoaded = true;
-    writeMeta(this.host.storage.sql, WEBHOOK, known);
     this.known = known;
   }
 
@@ -267,7 +264,7 @@ export class WebhookSender {
 
   private setFailing(since: number | undefined): void {
     if (this.failingSince === since) return;
-    writeMeta(this.host.storage.sql, FAILING, since);
+    this.tables.writeFact(FAILING, since);
     this.failingSince = since;
   }
 
