@@ -10,32 +10,15 @@ import type { Declared } from '../declaration';
 import { hexOf } from '../job/bytes';
 import { type CronDefinition, parseCron } from '../job/cron/definition';
 import { ApiError, invalidConfiguration } from '../job/errors';
-import { own } from '../job/own';
+import type { CronView } from '../rpc/cron';
 import type { StoredDeclaration } from '../rpc/deployment';
 import { directoryObject } from '../rpc/stubs';
 import { deleteCron, findCron, ifThere, saveCron } from './crons';
 import { applyObservers, type ObserversAgain, withVariables } from './declared-observers';
+import { Reconciliation } from './reconcile';
 
 /** The group of schedules that the code declares. */
 export const DECLARED_GROUP = 'deployment';
-
-/** What happens to a declared schedule. */
-export type CronChange = 'save' | 'keep';
-
-/**
- * What happens to a declared schedule. @param before as last applied; undefined: first time @param existing as it is
- * now
- * @param declared as it is declared now
- */
-export function cronChange(
-  before: string | null | undefined,
-  existing: CronDefinition | undefined,
-  declared: CronDefinition,
-): CronChange {
-  if (typeof before === 'string') return existing !== undefined && before === textOf(existing) ? 'save' : 'keep';
-  const isFree = existing === undefined || textOf({ ...existing, group: DECLARED_GROUP }) === textOf(declared);
-  return isFree ? 'save' : 'keep';
-}
 
 /** In the form for comparison: without what an operator may change at any time. */
 export function textOf({ enabled: _, ...definition }: CronDefinition): string {
@@ -80,17 +63,23 @@ export async function applyDeclared(
   // The queues receive their settings before a schedule brings them work. Until all is done no digest matches, not even
   // that of the code before, which may be deployed again. So what is cut off is repeated.
   const untold = await directory.declare({ ...before, ...next, digest: '', crons: known });
-  const crons: StoredDeclaration['crons'] = {};
-  for (const definition of definitions) {
-    crons[definition.name] = await putCron(env, definition, own(known, definition.name), again.has(definition.name));
-  }
-  for (const name of Object.keys(known)) {
-    if (!Object.hasOwn(declared.crons, name)) await withdrawCron(env, name, known[name]);
-  }
+  const crons = new Reconciliation<CronDefinition, CronView>({
+    ...{ entries: definitions, before: known, again },
+    find: (name) => findCron(env, name),
+    textOf: ({ definition }) => textOf(definition),
+    isForeign: ({ definition }, entry) => textOf({ ...definition, group: DECLARED_GROUP }) !== textOf(entry),
+    put: async (_, entry, view) => {
+      await saveCron(env, { ...entry, enabled: view?.definition.enabled ?? entry.enabled }, view);
+      return textOf(entry);
+    },
+    remove: ({ definition }) => ifThere(deleteCron(env, definition.name)),
+  });
+  await crons.put();
+  await crons.withdraw();
   const put = await applyObservers(env, declared, before, observers);
   for (const problem of put.problems ?? [])
     console.error(`tocsin: what the code declares is not in effect: ${problem}`);
-  const declaration = { ...next, digest, crons, ...put };
+  const declaration = { ...next, digest, crons: crons.applied, ...put };
   await directory.declare(declaration);
   return { declaration, untold };
 }
@@ -100,30 +89,11 @@ export function declaresNothing({ queues, limits, crons, webhooks, alerts }: Dec
   return [queues, limits, crons, webhooks, alerts].every((kind) => Object.keys(kind ?? {}).length === 0);
 }
 
-/** @returns as it was applied, now or before; null: there was another one of that name */
-async function putCron(
-  env: Env,
-  declared: CronDefinition,
-  before: string | null | undefined,
-  isWanted: boolean,
-): Promise<string | null> {
-  const view = await findCron(env, declared.name);
-  const existing = view?.definition;
-  if (!isWanted && cronChange(before, existing, declared) === 'keep') return before ?? null;
-  await saveCron(env, { ...declared, enabled: existing?.enabled ?? declared.enabled }, view);
-  return textOf(declared);
-}
-
-async function withdrawCron(env: Env, name: string, before: string | null | undefined): Promise<void> {
-  const existing = (await findCron(env, name))?.definition;
-  if (existing && before === textOf(existing)) await ifThere(deleteCron(env, name));
-}
-
-async function definitionsOf({ crons }: Declared, now: number): Promise<CronDefinition[]> {
-  const definitions: CronDefinition[] = [];
+async function definitionsOf({ crons }: Declared, now: number): Promise<Record<string, CronDefinition>> {
+  const definitions: Record<string, CronDefinition> = {};
   for (const [name, input] of Object.entries(crons)) {
     try {
-      definitions.push(await parseCron({ ...input, name }, { now, group: DECLARED_GROUP }));
+      definitions[name] = await parseCron({ ...input, name }, { now, group: DECLARED_GROUP });
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       throw invalidConfiguration(`crons.${name}: ${error.data.message}`, { option: `crons.${name}` });

@@ -4,8 +4,8 @@ import type { QueueConfig } from '../job/settings';
 
 /** Webhooks and alert rules that the code declares, by name: each as it was put into effect, as text. */
 export interface Observers {
-  webhooks?: Record<string, string>;
-  alerts?: Record<string, string>;
+  webhooks?: Record<string, string | null>;
+  alerts?: Record<string, string | null>;
   /** What could not be put into effect, and why. It is tried again. */
   problems?: string[];
 }

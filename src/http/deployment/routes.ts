@@ -114,7 +114,7 @@ async function shownObservers(
 /** As of a schedule. */
 function shownObserver<T extends { id: string; declared?: string; active: boolean }>(
   name: string,
-  texts: Record<string, string> = {},
+  texts: Record<string, string | null> = {},
   all: readonly T[],
   textOf: (one: T) => string,
 ): DeclaredObserver {
