@@ -1,33 +1,33 @@
 /** The program: its commands, and the one place where their failures become exit codes. */
 import { Command, CommanderError } from 'commander';
-import { warningsOf } from './command';
-import { alertsCommand } from './commands/alerts';
-import { applyCommand } from './commands/apply';
-import { auditCommand } from './commands/audit';
-import { cronsCommand } from './commands/crons';
-import { deadCommand } from './commands/dead';
+import { commandOf, warningsOf } from './command';
+import { alerts } from './commands/alerts';
+import { apply } from './commands/apply';
+import { audit } from './commands/audit';
+import { crons } from './commands/crons';
+import { dead } from './commands/dead';
 import { deployCommand } from './commands/deploy';
 import { devCommand } from './commands/dev';
-import { doctorCommand } from './commands/doctor';
-import { enqueueCommand } from './commands/enqueue';
-import { exportCommand, importCommand } from './commands/export';
-import { failuresCommand } from './commands/failures';
-import { groupsCommand } from './commands/groups';
+import { doctor } from './commands/doctor';
+import { enqueue } from './commands/enqueue';
+import { exporting, importing } from './commands/export';
+import { failures } from './commands/failures';
+import { groups } from './commands/groups';
 import { initCommand } from './commands/init';
-import { jobCommands } from './commands/job';
-import { changeCommands, jobsCommand } from './commands/jobs';
-import { limitsCommand } from './commands/limits';
-import { maintenanceCommand } from './commands/maintenance';
+import { job } from './commands/job';
+import { changes, jobs } from './commands/jobs';
+import { limits } from './commands/limits';
+import { maintenance } from './commands/maintenance';
 import { migrateCommand } from './commands/migrate';
-import { poolsCommand } from './commands/pools';
-import { queuesCommand } from './commands/queues';
-import { schemasCommand } from './commands/schemas';
+import { pools } from './commands/pools';
+import { queues } from './commands/queues';
+import { schemas } from './commands/schemas';
 import { backupCommand, restoreCommand, serveCommand } from './commands/serve';
-import { tailCommand } from './commands/tail';
-import { targetsCommand } from './commands/targets';
+import { tail } from './commands/tail';
+import { targets } from './commands/targets';
 import { topCommand } from './commands/top';
-import { webhooksCommand } from './commands/webhooks';
-import { workflowsCommand } from './commands/workflows';
+import { webhooks } from './commands/webhooks';
+import { workflows } from './commands/workflows';
 import { DEFAULT_URL, withoutPassword } from './connection';
 import { EXIT, failureOf } from './failure';
 import { optionIn } from './option';
@@ -46,33 +46,13 @@ export function createProgram(terminal: Terminal, version: string): Command {
     serveCommand(terminal),
     backupCommand(terminal),
     restoreCommand(terminal),
-    applyCommand(terminal),
-    enqueueCommand(terminal),
-    jobsCommand(terminal),
-    ...jobCommands(terminal),
-    ...changeCommands(terminal),
-    deadCommand(terminal),
-    failuresCommand(terminal),
-    queuesCommand(terminal),
-    groupsCommand(terminal),
-    exportCommand(terminal),
-    importCommand(terminal),
-    targetsCommand(terminal),
-    tailCommand(terminal),
+    ...[apply, enqueue, jobs, ...job, ...changes, dead, failures, queues, groups, exporting, importing, targets, tail],
     topCommand(terminal),
-    maintenanceCommand(terminal),
-    cronsCommand(terminal),
-    workflowsCommand(terminal),
-    limitsCommand(terminal),
-    poolsCommand(terminal),
-    schemasCommand(terminal),
-    alertsCommand(terminal),
-    webhooksCommand(terminal),
+    ...[maintenance, crons, workflows, limits, pools, schemas, alerts, webhooks],
     migrateCommand(terminal),
-    auditCommand(terminal),
-    doctorCommand(terminal, version),
+    ...[audit, doctor(version)],
   ];
-  for (const command of commands) program.addCommand(command);
+  for (const one of commands) program.addCommand(one instanceof Command ? one : commandOf(terminal, one));
   return program;
 }
 

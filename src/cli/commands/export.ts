@@ -1,4 +1,3 @@
-/** `tocsin export`, `tocsin import` */
 import { createWriteStream, mkdtempSync, renameSync, rmSync, statSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -8,41 +7,40 @@ import type { TocsinClient } from '../../client/client';
 import { type Imported, Sender } from '../../client/export';
 import { isJobLine } from '../../job/export/file';
 import { own } from '../../job/own';
-import { remote, type Session, session } from '../command';
-import { type ConnectionOptions, requestsTo } from '../connection';
+import { action, type Members, type Opened, type Result, type Session } from '../command';
+import { requestsTo } from '../connection';
 import { notWritten, usageError } from '../failure';
-import { notice, type Terminal, table } from '../output';
+import { notice, table } from '../output';
 import { type DeploymentImported, deploymentText, importDeployment } from '../transfer/deployment';
 import { ProgressLine } from '../transfer/progress';
 import { type Contents, readSections } from '../transfer/sections';
 
-interface ExportFlags {
-  output?: string;
-  ended?: boolean;
-}
+const EXPORTED = {
+  output: ['-o, --output <file>', 'file to write to; default: standard output'],
+  ended: ['--ended', 'include completed, cancelled and discarded jobs; dead letters are always included'],
+} as const;
 
-export function exportCommand(terminal: Terminal) {
-  return remote('export', 'write queues to a file: settings, jobs and schedules, to import them elsewhere or later')
-    .argument('[queues...]', 'names of queues; none: the whole deployment')
-    .option('-o, --output <file>', 'file to write to; default: standard output')
-    .option('--ended', 'include completed, cancelled and discarded jobs; dead letters are always included')
-    .action(async (queues: string[], options: ExportFlags & ConnectionOptions) => {
-      const opened = session<ExportFlags>(terminal, options);
-      const { output } = options;
-      if (output === undefined && terminal.interactive) {
-        throw usageError('Where should the file go?', 'Name it with --output, or pipe it into another command.');
-      }
-      if (output === undefined) {
-        await exportTo(opened, queues, async (text) => {
-          terminal.out(text);
-          await terminal.drained?.();
-        });
-        return;
-      }
-      const written = await inFile(output, (write) => exportTo(opened, queues, write));
-      opened.answer({ file: output, queues: written }, () => table(['QUEUE', 'JOBS'], written.map(cellsOf)));
-    });
-}
+export const exporting = action(
+  'export',
+  'write queues to a file: settings, jobs and schedules, to import them elsewhere or later',
+  { takes: [['[queues...]', 'names of queues; none: the whole deployment']], flags: EXPORTED },
+  async (opened, queues) => {
+    const { terminal, members } = opened;
+    const { output, ended = false } = members;
+    if (output === undefined && terminal.interactive) {
+      throw usageError('Where should the file go?', 'Name it with --output, or pipe it into another command.');
+    }
+    if (output === undefined) {
+      await exportTo(opened, queues, ended, async (text) => {
+        terminal.out(text);
+        await terminal.drained?.();
+      });
+      return undefined;
+    }
+    const written = await inFile(output, (write) => exportTo(opened, queues, ended, write));
+    return { value: { file: output, queues: written }, text: table(['QUEUE', 'JOBS'], written.map(cellsOf)) };
+  },
+);
 
 type Write = (text: string) => Promise<void>;
 
@@ -76,8 +74,9 @@ interface Exported {
 const cellsOf = ({ queue, jobs }: Exported) => [queue, jobs];
 
 async function exportTo(
-  { tocsin, options, terminal }: Session<ExportFlags>,
+  { tocsin, terminal }: Session,
   named: readonly string[],
+  ended: boolean,
   write: Write,
 ): Promise<Exported[]> {
   const queues = [...named];
@@ -87,10 +86,10 @@ async function exportTo(
   }
   const written: Exported[] = [];
   for (const queue of queues) {
-    const progress = new ProgressLine(terminal, queue, terminal.isWatched ? await countOf(tocsin, queue, options) : 0);
+    const progress = new ProgressLine(terminal, queue, terminal.isWatched ? await countOf(tocsin, queue, ended) : 0);
     let jobs = 0;
     try {
-      for await (const text of tocsin.queues.export(queue, { ended: options.ended === true })) {
+      for await (const text of tocsin.queues.export(queue, { ended })) {
         await write(text);
         for (const line of text.split('\n')) if (isJobLine(line)) jobs++;
         progress.at(jobs);
@@ -104,7 +103,7 @@ async function exportTo(
 }
 
 /** About how many jobs there will be. A key need not be able to count them. */
-async function countOf(tocsin: TocsinClient, queue: string, { ended }: ExportFlags): Promise<number> {
+async function countOf(tocsin: TocsinClient, queue: string, ended: boolean): Promise<number> {
   try {
     const { depth, dead, completed, cancelled, discarded } = await tocsin.queues.stats(queue);
     return ended ? depth + completed + cancelled + discarded : depth + dead;
@@ -113,41 +112,43 @@ async function countOf(tocsin: TocsinClient, queue: string, { ended }: ExportFla
   }
 }
 
-interface ImportFlags {
-  queue?: string;
-  merge?: boolean;
-  dryRun?: boolean;
-}
+const IMPORTED = {
+  queue: ['--queue <name>', 'new name for the queue, if the file contains only one'],
+  merge: ['--merge', 'import also into queues with other jobs; keep those jobs and the settings'],
+  dryRun: ['--dry-run', 'check the file and show what would be imported'],
+} as const;
 
-export function importCommand(terminal: Terminal) {
-  return remote('import', 'import queues from a file into this deployment; the whole file is checked first')
-    .argument('[file]', 'file that tocsin export wrote; - reads standard input', '-')
-    .option('--queue <name>', 'new name for the queue, if the file contains only one')
-    .option('--merge', 'import also into queues with other jobs; keep those jobs and the settings')
-    .option('--dry-run', 'check the file and show what would be imported')
-    .addHelpText('after', '\nYou can repeat an interrupted import: it continues after the last part.')
-    .action(async (file: string, options: ImportFlags & ConnectionOptions) => {
-      const opened = session<ImportFlags>(terminal, options);
-      const folder = file === '-' ? mkdtempSync(join(tmpdir(), 'tocsin-import-')) : undefined;
-      try {
-        const path = folder === undefined ? file : join(folder, 'file');
-        // It is read twice: once to check it, once to send it.
-        if (folder !== undefined) {
-          await pipeline(process.stdin, createWriteStream(path)).catch((error) => {
-            throw notWritten(path, error);
-          });
-        }
-        const contents = await readSections(path);
-        await importFrom(opened, path, contents);
-      } finally {
-        if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
+export const importing = action(
+  'import',
+  'import queues from a file into this deployment; the whole file is checked first',
+  {
+    takes: [['[file]', 'file that tocsin export wrote; - reads standard input', String, '-']],
+    flags: IMPORTED,
+    note: 'You can repeat an interrupted import: it continues after the last part.',
+  },
+  async (opened, file) => {
+    const folder = file === '-' ? mkdtempSync(join(tmpdir(), 'tocsin-import-')) : undefined;
+    try {
+      const path = folder === undefined ? file : join(folder, 'file');
+      // It is read twice: once to check it, once to send it.
+      if (folder !== undefined) {
+        await pipeline(process.stdin, createWriteStream(path)).catch((error) => {
+          throw notWritten(path, error);
+        });
       }
-    });
-}
+      return await importFrom(opened, path, await readSections(path));
+    } finally {
+      if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
+    }
+  },
+);
 
-async function importFrom(opened: Session<ImportFlags>, path: string, contents: Contents): Promise<void> {
-  const { tocsin, options, terminal, endpoint, answer } = opened;
-  const { merge = false, dryRun = false, queue: renamed } = options;
+async function importFrom(
+  { tocsin, members, terminal, endpoint }: Opened<Members<typeof IMPORTED>>,
+  path: string,
+  contents: Contents,
+): Promise<Result> {
+  const { merge = false, dryRun = false, queue: renamed } = members;
   if (renamed !== undefined && (contents.queues.length !== 1 || contents.isDeployment)) {
     throw usageError('--queue is for a file of one queue.', 'Export that queue alone: tocsin export <queue>');
   }
@@ -180,7 +181,7 @@ async function importFrom(opened: Session<ImportFlags>, path: string, contents: 
     current?.progress.end();
   }
   const deployment = contents.isDeployment ? { deployment: settings } : {};
-  answer({ dryRun, queues: all, ...deployment }, () => textOf(all, settings));
+  return { value: { dryRun, queues: all, ...deployment }, text: textOf(all, settings) };
 }
 
 function textOf(all: readonly Imported[], settings: DeploymentImported): string {

@@ -1,10 +1,8 @@
-/** `tocsin job`, `why`, `log` and `signal`: one job, what it has said and what it waits for */
-import type { Command } from 'commander';
 import type { JobLogLine, JobStep } from '../../client/results';
 import { NotFoundError } from '../../producer/errors';
-import { json, remote, session } from '../command';
-import type { ConnectionOptions } from '../connection';
-import { brief, type Fact, type Terminal } from '../output';
+import { type Action, action, json } from '../command';
+import { brief, type Fact } from '../output';
+import { jobLine } from '../resource';
 import { explain, jobFacts, logText, stepText } from '../why';
 
 /** Lines of the log that are shown beside a job. */
@@ -12,55 +10,52 @@ const LAST_LINES = 5;
 /** Steps that are shown, the last ones, unless all are asked for. */
 const LAST_STEPS = 20;
 
-type ShowOptions = ConnectionOptions & { full?: boolean };
+const ID = ['<id>', 'id of the job'] as const;
 
 /** The commands about one job. `job` and `why` differ in what comes first. */
-export function jobCommands(terminal: Terminal): Command[] {
-  return [
-    shown('job', 'show a job').action((id: string, options: ShowOptions) => show(terminal, id, options, true)),
-    shown('why', 'explain why a job does not run, or how it ended').action((id: string, options: ShowOptions) =>
-      show(terminal, id, options, false),
-    ),
-    remote('log', "show the log lines that the job's handler wrote, of all attempts")
-      .argument('<id>', 'id of the job')
-      .action(async (id: string, options: ConnectionOptions) => {
-        const { tocsin, answer } = session(terminal, options);
-        const lines = await tocsin.jobs.log(id);
-        answer({ jobId: id, lines }, () => logOf(lines) || 'No log lines.');
-      }),
-    remote('signal', 'send a signal that a job waits for, or will wait for')
-      .argument('<id>', 'id of the job')
-      .argument('<name>', 'name of the signal')
-      .argument('[payload]', 'data for the handler: JSON', json)
-      .action(async (id: string, name: string, payload: unknown, options: ConnectionOptions) => {
-        const { tocsin, answer } = session(terminal, options);
-        const job = await tocsin.signal(id, name, payload);
-        answer({ job }, () => `${job.id}  ${job.type}  ${job.queue}  ${job.state}`);
-      }),
-  ];
-}
+export const job: readonly Action[] = [
+  about('job', 'show a job', true),
+  about('why', 'explain why a job does not run, or how it ended', false),
+  action(
+    'log',
+    "show the log lines that the job's handler wrote, of all attempts",
+    { takes: [ID] },
+    async ({ tocsin }, id) => {
+      const lines = await tocsin.jobs.log(id);
+      return { value: { jobId: id, lines }, text: logOf(lines) || 'No log lines.' };
+    },
+  ),
+  action(
+    'signal',
+    'send a signal that a job waits for, or will wait for',
+    { takes: [ID, ['<name>', 'name of the signal'], ['[payload]', 'data for the handler: JSON', json]] },
+    async ({ tocsin }, id, name, payload) => {
+      const job = await tocsin.signal(id, name, payload);
+      return { value: { job }, text: jobLine(job) };
+    },
+  ),
+];
 
-const shown = (name: string, summary: string) =>
-  remote(name, summary).argument('<id>', 'id of the job').option('--full', 'show all steps, and every value in full');
-
-async function show(terminal: Terminal, id: string, options: ShowOptions, factsFirst: boolean): Promise<void> {
-  const { tocsin, answer } = session(terminal, options);
-  const job = await tocsin.get(id);
-  const [progress, steps, log] = await Promise.all([
-    job.progress === undefined ? undefined : orNothing(tocsin.jobs.progress(id), undefined),
-    orNothing(tocsin.jobs.steps(id), {}),
-    orNothing(tocsin.jobs.log(id), []),
-  ]);
-  const now = terminal.now();
-  const why = explain(job, steps, now);
-  answer({ job, why, ...(progress && { progress }), steps: wireSteps(steps), log }, () => {
-    const said = [why.text, ...(why.hint ? [`→ ${why.hint}`] : [])].join('\n');
-    const { full = false } = options;
-    const [known, isCut] = brief(jobFacts(job, progress, now, log), full);
-    const [done, areCut] = stepsOf(steps, now, full);
+function about(name: string, summary: string, factsFirst: boolean): Action {
+  const full = ['--full', 'show all steps, and every value in full'] as const;
+  return action(name, summary, { takes: [ID], flags: { full } }, async ({ tocsin, members, terminal }, id) => {
+    const job = await tocsin.get(id);
+    const [progress, steps, log] = await Promise.all([
+      job.progress === undefined ? undefined : orNothing(tocsin.jobs.progress(id), undefined),
+      orNothing(tocsin.jobs.steps(id), {}),
+      orNothing(tocsin.jobs.log(id), []),
+    ]);
+    const now = terminal.now();
+    const why = explain(job, steps, now);
+    const reason = [why.text, ...(why.hint ? [`→ ${why.hint}`] : [])].join('\n');
+    const [known, isCut] = brief(jobFacts(job, progress, now, log), members.full === true);
+    const [done, areCut] = stepsOf(steps, now, members.full === true);
     const rest = isCut || areCut ? `Values end in "…" where they are cut. Show all: tocsin job ${id} --full` : '';
     const last = logOf(log.slice(-LAST_LINES));
-    return [...(factsFirst ? [known, said] : [said, known]), done, last, rest].filter(Boolean).join('\n\n');
+    return {
+      value: { job, why, ...(progress && { progress }), steps: wireSteps(steps), log },
+      text: [...(factsFirst ? [known, reason] : [reason, known]), done, last, rest].filter(Boolean).join('\n\n'),
+    };
   });
 }
 

@@ -1,41 +1,34 @@
-import type { Command } from 'commander';
 import type { MaintenanceState } from '../../client/maintenance';
 import type { Duration } from '../../producer/envelope';
-import type { Session } from '../command';
-import { type Terminal, timeText } from '../output';
-import { resourceCommand, type Said, verb } from '../resource';
+import { action, condition, type Result, resource, type Session } from '../command';
+import { timeText } from '../output';
 
-/** Shows, starts and ends maintenance. */
-export function maintenanceCommand(terminal: Terminal): Command {
-  return resourceCommand(terminal, {
-    name: 'maintenance',
-    summary: 'show whether maintenance is on',
-    list: async (opened) => stands(opened, await opened.tocsin.maintenance.get()),
-    one: [],
-    verbs: [
-      verb<{ reason?: string; for?: string }>({
-        name: 'on',
-        summary: 'start maintenance: no job starts, no schedule fires; jobs are still accepted',
-        options: (command) =>
-          command
-            .option('--reason <text>', 'reason, shown where jobs wait')
-            .option('--for <duration>', 'end maintenance after this time: 20m, PT1H'),
-        async run(opened) {
-          const { reason, for: duration } = opened.options;
-          const notice = { ...(reason && { reason }), ...(duration && { duration: duration as Duration }) };
-          return stands(opened, await opened.tocsin.maintenance.begin(notice));
-        },
-      }),
-      verb({
-        name: 'off',
-        summary: 'end maintenance',
-        run: async (opened) => stands(opened, await opened.tocsin.maintenance.end()),
-      }),
-    ],
-  });
-}
+const NOTICE = {
+  reason: ['--reason <text>', 'reason, shown where jobs wait', condition],
+  duration: [
+    '--for <duration>',
+    'end maintenance after this time: 20m, PT1H',
+    (text: string) => condition(text) as Duration | undefined,
+  ],
+} as const;
 
-const stands = ({ terminal }: Session<object>, state: MaintenanceState): Said => {
+export const maintenance = resource(
+  action('maintenance', 'show whether maintenance is on', {}, async (opened) =>
+    stateOf(opened, await opened.tocsin.maintenance.get()),
+  ),
+  [],
+  [
+    action(
+      'on',
+      'start maintenance: no job starts, no schedule fires; jobs are still accepted',
+      { flags: NOTICE },
+      async (opened) => stateOf(opened, await opened.tocsin.maintenance.begin(opened.members)),
+    ),
+    action('off', 'end maintenance', {}, async (opened) => stateOf(opened, await opened.tocsin.maintenance.end())),
+  ],
+);
+
+const stateOf = ({ terminal }: Session, state: MaintenanceState): Result => {
   return { value: { maintenance: state }, text: stateText(state, terminal.now()) };
 };
 

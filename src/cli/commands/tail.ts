@@ -1,53 +1,48 @@
-/** `tocsin tail` */
-import type { Command } from 'commander';
 import type { TocsinClient } from '../../client/client';
 import type { QueueEvent } from '../../client/event';
 import type { JobResult } from '../../client/results';
 import { own } from '../../job/own';
-import { integer, list, remote, session } from '../command';
-import type { ConnectionOptions } from '../connection';
+import { action, integer, list } from '../command';
 import { failureOf } from '../failure';
-import { notice, printable, type Terminal, textOf } from '../output';
+import { notice, printable, textOf } from '../output';
 
-interface Options extends ConnectionOptions {
-  queue?: string[];
-  type?: string[];
-  limit?: number;
-}
+const FLAGS = {
+  queue: ['--queue <name>', 'only this queue; a list, or several times', list],
+  type: ['--type <type>', 'only this event type (job.failed, queue.*) or job type (email.*)', list],
+  limit: ['--limit <n>', 'exit after this many events; default: at Ctrl-C', integer(1, 1_000_000_000)],
+} as const;
 
-export function tailCommand(terminal: Terminal): Command {
-  return remote('tail', 'show events as they happen, until Ctrl-C')
-    .option('--queue <name>', 'only this queue; a list, or several times', list)
-    .option('--type <type>', 'only this event type (job.failed, queue.*) or job type (email.*)', list)
-    .option('--limit <n>', 'exit after this many events; default: at Ctrl-C', integer(1, 1_000_000_000))
-    .action(async (options: Options) => {
-      const { tocsin, endpoint, answer } = session(terminal, options);
-      const interrupted = terminal.interrupted();
-      const stop = new AbortController();
-      const signal = AbortSignal.any([interrupted, stop.signal]);
-      const onConnection = (error?: unknown) =>
-        notice(terminal, error ? `${failureOf(error, endpoint).message} Reconnecting.` : 'Connected again.');
-      const query = options.queue ? { queue: options.queue } : {};
-      const wanted = typeFilter(options.type);
-      const client = tocsin.with({ signal });
-      let left = options.limit ?? Number.POSITIVE_INFINITY;
-      try {
-        for await (const events of atOnce(client.events.follow(query, { onConnection }))) {
-          const shown = events.filter((event) => isAboutStream(event) || wanted(event));
-          for (const event of await withResults(client, shown)) {
-            if (left <= 0) break;
-            answer(event, () => eventLine(event));
-            if (!isAboutStream(event)) left--;
-          }
+export const tail = action(
+  'tail',
+  'show events as they happen, until Ctrl-C',
+  { flags: FLAGS },
+  async ({ tocsin, endpoint, answer, terminal, members: { type, limit, ...query } }) => {
+    const interrupted = terminal.interrupted();
+    const stop = new AbortController();
+    const signal = AbortSignal.any([interrupted, stop.signal]);
+    const onConnection = (error?: unknown) =>
+      notice(terminal, error ? `${failureOf(error, endpoint).message} Reconnecting.` : 'Connected again.');
+    const wanted = typeFilter(type);
+    const client = tocsin.with({ signal });
+    let left = limit ?? Number.POSITIVE_INFINITY;
+    try {
+      for await (const events of atOnce(client.events.follow(query, { onConnection }))) {
+        const shown = events.filter((event) => isAboutStream(event) || wanted(event));
+        for (const event of await withResults(client, shown)) {
           if (left <= 0) break;
+          answer(event, () => eventLine(event));
+          if (!isAboutStream(event)) left--;
         }
-      } catch (error) {
-        if (!interrupted.aborted) throw error;
-      } finally {
-        stop.abort();
+        if (left <= 0) break;
       }
-    });
-}
+    } catch (error) {
+      if (!interrupted.aborted) throw error;
+    } finally {
+      stop.abort();
+    }
+    return undefined;
+  },
+);
 
 /** What the server says of the stream concerns whatever is shown of it. */
 const isAboutStream = ({ type }: QueueEvent) => type.startsWith('system.');

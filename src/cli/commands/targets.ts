@@ -1,9 +1,7 @@
-/** `tocsin targets` and `tocsin targets resume` */
-import type { Command } from 'commander';
 import type { TargetStatus } from '../../client/targets';
+import { action, resource } from '../command';
 import { CliError } from '../failure';
-import type { Terminal } from '../output';
-import { resourceCommand, tableOf, verb } from '../resource';
+import { listed } from '../resource';
 import { ago, type Column } from '../views';
 
 const COLUMNS: readonly Column<TargetStatus>[] = [
@@ -15,34 +13,26 @@ const COLUMNS: readonly Column<TargetStatus>[] = [
   ['LAST ERROR', ({ lastError }) => lastError],
 ];
 
-export function targetsCommand(terminal: Terminal): Command {
-  return resourceCommand(terminal, {
-    name: 'targets',
-    summary: 'list the handlers that jobs are pushed to, and which of them are down',
-    async list({ tocsin }) {
-      const targets = await tocsin.targets.list();
-      const none = 'No handlers are mapped: jobs wait for workers that pull.';
-      return { value: { targets }, text: tableOf(targets, COLUMNS, none, terminal.now()) };
-    },
-    one: [['<name>', 'name of the handler, as tocsin targets shows it']],
-    verbs: [
-      verb({
-        name: 'resume',
-        summary: 'call a handler that is down now, and resume it if it responds',
-        async run({ tocsin }, name = '') {
-          const outcome = await tocsin.targets.resume(name);
-          const { tried, resumed, queues } = outcome;
-          const answer = { value: outcome, text: resumedText(name, tried, resumed) };
-          const down = queues.find(({ state }) => state !== 'up');
-          if (down === undefined) return answer;
-          const why = `${name} is still down in ${tried - resumed} of ${tried} queues`;
-          const error = down.lastError ?? 'it does not accept calls';
-          return { ...answer, failure: new CliError(`${why}: ${error}`, undefined, 'down') };
-        },
-      }),
-    ],
-  });
-}
+const NONE = 'No handlers are mapped: jobs wait for workers that pull.';
+
+export const targets = resource(
+  action('targets', 'list the handlers that jobs are pushed to, and which of them are down', {}, (opened) =>
+    listed(opened, 'targets', opened.tocsin.targets.list(), COLUMNS, NONE),
+  ),
+  [['<name>', 'name of the handler, as tocsin targets shows it']],
+  [
+    action('resume', 'call a handler that is down now, and resume it if it responds', {}, async ({ tocsin }, name) => {
+      const outcome = await tocsin.targets.resume(name);
+      const { tried, resumed, queues } = outcome;
+      const answer = { value: outcome, text: resumedText(name, tried, resumed) };
+      const down = queues.find(({ state }) => state !== 'up');
+      if (down === undefined) return answer;
+      const why = `${name} is still down in ${tried - resumed} of ${tried} queues`;
+      const error = down.lastError ?? 'it does not accept calls';
+      return { ...answer, failure: new CliError(`${why}: ${error}`, undefined, 'down') };
+    }),
+  ],
+);
 
 function resumedText(name: string, tried: number, resumed: number): string {
   if (tried === 0) return `${name} is not down in any queue.`;
