@@ -2,10 +2,7 @@
 import { own } from '../../job/own';
 import { JOB_MEMBERS, jobOf, legacyHash, REMARKS, scheduleOf } from './bullmq-job';
 import { type Finding, type ForeignQueues, left, type Opening } from './found';
-import { AGAIN, literally, Redis } from './redis';
-
-/** The usual prefix of its keys. */
-export const PREFIX = 'bull';
+import { literally, Redis } from './redis';
 
 /** Ids that are read at once. */
 const PAGE = 1000;
@@ -16,8 +13,7 @@ const SCORE_UNIT = 0x1000;
 /** What makes a queue: not every version has each of them. */
 const MARKS = ['meta', 'id', 'wait', 'delayed', 'repeat'] as const;
 
-/** Opens BullMQ. */
-export async function openBullMQ({ url, within = PREFIX, now }: Opening): Promise<ForeignQueues> {
+export async function openBullMQ({ url, within, now }: Opening): Promise<ForeignQueues> {
   const redis = await Redis.open(url);
   const key = (queue: string, ...rest: string[]) => [within, queue, ...rest].join(':');
 
@@ -73,7 +69,7 @@ export async function openBullMQ({ url, within = PREFIX, now }: Opening): Promis
         yield scheduleOf(queue, { id, hash, next, pending: pending.get(id) }, now);
       }
     }
-    yield* left('jobs of flows', ofFlows, 'Let the old workers finish them, or enqueue them as a workflow.');
+    yield* left('jobs of flows', ofFlows);
     yield* await standing(queue);
   }
 
@@ -84,24 +80,12 @@ export async function openBullMQ({ url, within = PREFIX, now }: Opening): Promis
     const isPaused = meta.paused !== undefined || (await redis.number('LLEN', key(queue, 'paused'))) > 0;
     const limits = ['concurrency', 'max'].filter((name) => own(meta, name) !== undefined).length;
     return [
-      ...left('flows that wait for children', await sized('waiting-children'), 'As with the jobs of flows.'),
-      ...left(
-        'jobs that run',
-        await redis.number('LLEN', key(queue, 'active')),
-        'Stop the old workers once these have ended, and migrate again: what failed waits then.',
-      ),
-      ...left('completed jobs', await sized('completed'), 'They have ended: nothing to do.'),
-      ...left('failed jobs', await sized('failed'), 'Retry them there before you migrate, if they are to run.'),
-      ...left(
-        'paused queues',
-        isPaused ? 1 : 0,
-        'Create and pause them here before you migrate: npx tocsin queues create <queue>, then pause <queue>.',
-      ),
-      ...left(
-        'limits of queues',
-        limits,
-        'Set concurrency or rate_limit of the queue here: PUT /queues/<queue>/config.',
-      ),
+      ...left('flows that wait for children', await sized('waiting-children')),
+      ...left('jobs that run', await redis.number('LLEN', key(queue, 'active'))),
+      ...left('completed jobs', await sized('completed')),
+      ...left('failed jobs', await sized('failed')),
+      ...left('paused queues', isPaused ? 1 : 0),
+      ...left('limits of queues', limits),
     ];
   }
 
@@ -110,7 +94,7 @@ export async function openBullMQ({ url, within = PREFIX, now }: Opening): Promis
     queues,
     async *read(wanted) {
       for (const queue of wanted ?? (await queues())) yield* readQueue(queue);
-      yield* left('jobs that were taken', redis.missed, AGAIN);
+      yield* left('jobs that were taken', redis.missed);
     },
     close: async () => redis.close(),
   };

@@ -3,6 +3,7 @@ import { parseExactly } from '../../job/envelope/exact';
 import { isSuspicious } from '../../job/envelope/json-text';
 import { MAX_DEPTH, outlineOf } from '../../job/envelope/nesting';
 import { FLAWS, unstorableIn } from '../../job/envelope/storable';
+import { own } from '../../job/own';
 import { cut } from '../../job/text';
 import type { RetentionOptions, RetryPolicy } from '../../producer/envelope';
 import type { RateLimitOptions } from '../../producer/limits';
@@ -88,7 +89,7 @@ export type Finding = FoundJob | FoundSchedule | FoundLeft | FoundBroken;
 export interface ForeignQueues {
   /** Says what to do about each remark, in a sentence. */
   remarks: Readonly<Record<string, string>>;
-  /** Their names of their queues. */
+  /** The names of its queues. */
   queues(): Promise<string[]>;
   /** Reads what waits, oldest first within a queue. @param queues undefined: all */
   read(queues: readonly string[] | undefined): AsyncGenerator<Finding>;
@@ -98,16 +99,37 @@ export interface ForeignQueues {
 /** How a source is opened. */
 export interface Opening {
   url: string;
-  /** Before the keys of Redis, or the schema of PostgreSQL, where that is not the usual one. */
-  within: string | undefined;
+  /** The prefix of the keys in Redis, or the schema in PostgreSQL. */
+  within: string;
   /** A file that has the schedules, where the system keeps them in one. */
   crontab?: string | undefined;
   /** Epoch ms. */
   now: number;
 }
 
+const LET_THEM_END = 'Stop the old workers once these have ended, and migrate again: what failed waits then.';
+const RETRY_THERE = 'Retry them there before you migrate, if they are to run.';
+
+/** What to do about what stays. */
+const TODO: Readonly<Record<string, string>> = {
+  'jobs that run': LET_THEM_END,
+  'active jobs': LET_THEM_END,
+  'failed jobs': RETRY_THERE,
+  'dead jobs': RETRY_THERE,
+  'jobs of flows': 'Let the old workers finish them, or enqueue them as a workflow.',
+  'flows that wait for children': 'As with the jobs of flows.',
+  // Indices have moved, so some were passed over.
+  'jobs that were taken': 'Old workers took jobs meanwhile, and others were passed over: stop them, and migrate again.',
+  'paused queues':
+    'Create and pause them here before you migrate: npx tocsin queues create <queue>, then pause <queue>.',
+  'limits of queues': 'Set concurrency or rate_limit of the queue here: PUT /queues/<queue>/config.',
+  'crontab entries':
+    'Their times are not in the database: name the file with --crontab, or write them with tocsin crons set.',
+};
+
 /** What stays, if it exists. */
-export function* left(what: string, count: number, todo: string): Generator<FoundLeft> {
+export function* left(what: string, count: number): Generator<FoundLeft> {
+  const todo = own(TODO, what) ?? 'They have ended: nothing to do.';
   if (count > 0) yield { kind: 'left', what, count, todo };
 }
 

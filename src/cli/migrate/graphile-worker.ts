@@ -8,9 +8,7 @@ import { type Finding, type ForeignQueues, left, messageOf, type Opening, readJs
 import { crontabOf, jobOf, QUEUE, REMARKS, type Row } from './graphile-worker-job';
 import { Postgres } from './postgres';
 
-export const SCHEMA = 'graphile_worker';
-
-export async function openGraphileWorker({ url, within = SCHEMA, now, crontab }: Opening): Promise<ForeignQueues> {
+export async function openGraphileWorker({ url, within, now, crontab }: Opening): Promise<ForeignQueues> {
   const lines = crontab === undefined ? undefined : textOf(crontab);
   const db = await Postgres.open(url, within);
   const prefix = (await db.has('_private_jobs')) ? '_private_' : '';
@@ -41,16 +39,13 @@ export async function openGraphileWorker({ url, within = SCHEMA, now, crontab }:
         count(*) FILTER (WHERE locked_at IS NULL AND attempts >= max_attempts)::int AS failed
       FROM ${table('jobs')}`);
     const { running = 0, failed = 0 } = counts ?? {};
-    const again = 'Stop the old workers once these have ended, and migrate again: what failed waits then.';
-    yield* left('jobs that run', running, again);
-    yield* left('failed jobs', failed, 'Retry them there before you migrate, if they are to run.');
-    const todo =
-      'Their times are not in the database: name the file with --crontab, or write them with tocsin crons set.';
+    yield* left('jobs that run', running);
+    yield* left('failed jobs', failed);
     if (lines !== undefined || !(await db.has(`${prefix}known_crontabs`))) return;
     const [{ known } = { known: 0 }] = await db.rows<{ known: number }>(
       `SELECT count(*)::int AS known FROM ${table('known_crontabs')}`,
     );
-    yield* left('crontab entries', known, todo);
+    yield* left('crontab entries', known);
   }
 
   return { remarks: REMARKS, queues: async () => [QUEUE], read, close: () => db.close() };

@@ -1,17 +1,19 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import type { TocsinClient } from '../../client/client';
 import { own } from '../../job/own';
 import { usageError } from '../failure';
-import { PREFIX as BULLMQ_PREFIX, openBullMQ } from './bullmq';
+import { openBullMQ } from './bullmq';
 import type { ForeignQueues, FoundSchedule, Opening } from './found';
-import { SCHEMA as GRAPHILE_WORKER_SCHEMA, openGraphileWorker } from './graphile-worker';
+import { openGraphileWorker } from './graphile-worker';
 import type { Renamed } from './names';
-import { openPgBoss, SCHEMA as PG_BOSS_SCHEMA } from './pg-boss';
+import { openPgBoss } from './pg-boss';
 import { Sender } from './send';
 import { openSidekiq } from './sidekiq';
 import { Tally } from './tally';
 
 interface System {
   open(opening: Opening): Promise<ForeignQueues>;
+  /** The usual one. */
   within: string;
   option: 'prefix' | 'schema';
   /** Its schedules are in a file. */
@@ -19,9 +21,9 @@ interface System {
 }
 
 export const SYSTEMS: Readonly<Record<string, System>> = {
-  bullmq: { open: openBullMQ, within: BULLMQ_PREFIX, option: 'prefix' },
-  'graphile-worker': { open: openGraphileWorker, within: GRAPHILE_WORKER_SCHEMA, option: 'schema', hasCrontab: true },
-  'pg-boss': { open: openPgBoss, within: PG_BOSS_SCHEMA, option: 'schema' },
+  bullmq: { open: openBullMQ, within: 'bull', option: 'prefix' },
+  'graphile-worker': { open: openGraphileWorker, within: 'graphile_worker', option: 'schema', hasCrontab: true },
+  'pg-boss': { open: openPgBoss, within: 'pgboss', option: 'schema' },
   sidekiq: { open: openSidekiq, within: '', option: 'prefix' },
 };
 
@@ -75,5 +77,3 @@ async function checkNames(source: ForeignQueues, queues: readonly string[]): Pro
   const names = known.length > 0 ? `There are: ${known.slice(0, 20).join(', ')}.` : 'There are no queues at all.';
   throw usageError(`There is no queue ${unknown} to migrate.`, names);
 }
-
-const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));

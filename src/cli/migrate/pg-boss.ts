@@ -1,10 +1,7 @@
 /** Reads pg-boss out of PostgreSQL: the tables of versions 7 to 12, whose columns differ little. */
-import { own } from '../../job/own';
 import { type Finding, type ForeignQueues, type FoundLeft, left, type Opening, readJson, readOne } from './found';
 import { jobOf, REMARKS, type Row, scheduleOf } from './pg-boss-job';
 import { Postgres } from './postgres';
-
-export const SCHEMA = 'pgboss';
 
 /** A row as JSON text, so that no number in it is rounded. */
 interface Named {
@@ -18,7 +15,7 @@ const OF_FLOW: FoundLeft = { kind: 'left', what: 'jobs of flows', count: 1, todo
 /** Its own queues, for schedules and the like. */
 const NOT_OWN = "name NOT LIKE '\\_\\_pgboss\\_\\_%'";
 
-export async function openPgBoss({ url, within = SCHEMA, now }: Opening): Promise<ForeignQueues> {
+export async function openPgBoss({ url, within, now }: Opening): Promise<ForeignQueues> {
   const db = await Postgres.open(url, within);
   const { schema } = db;
 
@@ -60,11 +57,11 @@ export async function openPgBoss({ url, within = SCHEMA, now }: Opening): Promis
       const read = () => scheduleOf(readJson(job) as Row, byName.get(name) ?? {});
       yield readOne('schedule', { id: name, queue: name, name }, read);
     }
-    yield* left('jobs of flows', ofFlows, 'Let the old workers finish them, or enqueue them as a workflow.');
+    yield* left('jobs of flows', ofFlows);
     const counted = `SELECT state::text, count(*)::int AS count FROM ${schema}.job
       WHERE state >= 'active' AND ${where} GROUP BY state ORDER BY state`;
     for (const { state, count } of await db.rows<{ state: string; count: number }>(counted, values)) {
-      yield* left(`${state} jobs`, count, own(TODO, state) ?? ENDED);
+      yield* left(`${state} jobs`, count);
     }
   }
 
@@ -75,10 +72,3 @@ export async function openPgBoss({ url, within = SCHEMA, now }: Opening): Promis
 
   return { remarks: REMARKS, queues, read, close: () => db.close() };
 }
-
-const ENDED = 'They have ended: nothing to do.';
-
-const TODO: Readonly<Record<string, string>> = {
-  active: 'Stop the old workers once these have ended, and migrate again: what failed waits then.',
-  failed: 'Retry them there before you migrate, if they are to run.',
-};

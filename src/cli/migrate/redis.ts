@@ -230,6 +230,3 @@ function textOf(bytes: Buffer): string {
 
 /** A text as a pattern that matches it alone. */
 export const literally = (text: string): string => text.replace(/[\\*?[\]^]/g, '\\$&');
-
-/** What to do where others took jobs meanwhile: indices have moved, so some were passed over. */
-export const AGAIN = 'Old workers took jobs meanwhile, and others were passed over: stop them, and migrate again.';

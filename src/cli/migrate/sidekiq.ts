@@ -1,13 +1,11 @@
 /** Reads Sidekiq out of Redis: version 5 and newer, and the schedules of the gem sidekiq-cron. */
 import { type Finding, type ForeignQueues, left, type Opening } from './found';
-import { AGAIN, literally, Redis } from './redis';
+import { literally, Redis } from './redis';
 import { jobOf, REMARKS, scheduleOf } from './sidekiq-job';
 
 const PAGE = 200;
 
-const PAUSE = 'Create and pause them here before you migrate: npx tocsin queues create <queue>, then pause <queue>.';
-
-export async function openSidekiq({ url, within = '' }: Opening): Promise<ForeignQueues> {
+export async function openSidekiq({ url, within }: Opening): Promise<ForeignQueues> {
   const redis = await Redis.open(url);
   const key = (name: string) => (within === '' ? name : `${within}:${name}`);
 
@@ -50,13 +48,10 @@ export async function openSidekiq({ url, within = '' }: Opening): Promise<Foreig
     }
     for await (const found of delayed()) if (isWanted(found.queue)) yield found;
     for await (const found of schedules()) if (isWanted(found.queue)) yield found;
-    yield* left('jobs that were taken', redis.missed, AGAIN);
-    const paused = (await redis.texts('SMEMBERS', key('paused'))).filter(isWanted).length;
-    yield* left('paused queues', paused, PAUSE);
-    const again = 'Stop the old workers once these have ended, and migrate again: what failed waits then.';
-    yield* left('jobs that run', await running(), again);
-    const dead = await redis.number('ZCARD', key('dead'));
-    yield* left('dead jobs', dead, 'Retry them there before you migrate, if they are to run.');
+    yield* left('jobs that were taken', redis.missed);
+    yield* left('paused queues', (await redis.texts('SMEMBERS', key('paused'))).filter(isWanted).length);
+    yield* left('jobs that run', await running());
+    yield* left('dead jobs', await redis.number('ZCARD', key('dead')));
   }
 
   /** What runs is noted under the name of its process, whose last word has changed. */

@@ -61,14 +61,8 @@ export class Tally {
     this[listOf(work)].found++;
     for (const what of work.remarks) count(this.#remarks, { what, count: 1, todo: own(this.todo, what) ?? '' });
     const key = JSON.stringify([work.queue, work.name, queue, type]);
-    const place = this.#places.get(key) ?? {
-      fromQueue: work.queue,
-      name: work.name,
-      queue,
-      type,
-      jobs: 0,
-      schedules: 0,
-    };
+    const names = { fromQueue: work.queue, name: work.name, queue, type };
+    const place = this.#places.get(key) ?? { ...names, jobs: 0, schedules: 0 };
     place[listOf(work)]++;
     if (this.#places.size < MAX_PLACES) this.#places.set(key, place);
   }
