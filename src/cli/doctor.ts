@@ -5,10 +5,11 @@ import { parseEnv } from 'node:util';
 import type { TocsinClient } from '../client/client';
 import type { Deployment } from '../client/server';
 import type { TargetStatus } from '../client/targets';
+import { defined } from '../job/envelope/fields';
 import { own } from '../job/own';
-import { NotFoundError, TocsinError, UnauthorizedError } from '../producer/errors';
+import { TocsinError, UnauthorizedError } from '../producer/errors';
 import type { Endpoint } from './connection';
-import { CliError, failureOf } from './failure';
+import { CliError, failureOf, orNone } from './failure';
 import { shellWord } from './output';
 import { builtBy, FRAMEWORKS_PAGE } from './project/frameworks';
 import { adaptModule } from './project/main-module';
@@ -34,6 +35,12 @@ export interface Check {
   message: string;
   hint?: string;
 }
+
+const check =
+  (status: Check['status']) =>
+  (name: string, message: string, hint?: string): Check =>
+    defined({ name, status, message, hint });
+const [ok, warned, failed] = [check('ok'), check('warn'), check('fail')];
 
 const ADD = 'Add what is missing with: npx tocsin init';
 
@@ -94,9 +101,7 @@ function partChecks(config: WranglerConfig, env: string | undefined): Check[] {
   return checks;
 }
 
-/**
- * What wrangler does not pass on from the top level to an environment, though handlers and settings may be among it.
- */
+/** Bindings that an environment does not inherit from the top level; handlers and settings may be among them. */
 function bindingChecks({ file, values }: WranglerConfig, env: string, section: Record<string, unknown>): Check[] {
   const top: Record<string, unknown> = values;
   const lacking = ['vars', 'services', 'durable_objects'].filter(
@@ -223,13 +228,8 @@ const OWN_TARGET = 'handlers';
 
 /** The handlers that jobs are pushed to; nothing at a server that does not say. */
 async function targetChecks(tocsin: TocsinClient): Promise<Check[]> {
-  try {
-    const targets = await tocsin.targets.list();
-    return targets.filter(({ name, state }) => name !== OWN_TARGET || state !== 'up').map(targetCheck);
-  } catch (error) {
-    if (error instanceof NotFoundError) return [];
-    throw error;
-  }
+  const targets = await orNone(tocsin.targets.list(), []);
+  return targets.filter(({ name, state }) => name !== OWN_TARGET || state !== 'up').map(targetCheck);
 }
 
 function targetCheck({ name, state, types, patterns, lastError }: TargetStatus): Check {
@@ -250,7 +250,6 @@ function versionCheck(server: string, own: string): Check {
   );
 }
 
-/** What the key may do. */
 async function keyChecks(tocsin: TocsinClient, endpoint: Endpoint): Promise<Check[]> {
   const looks = [
     ['data:read', () => tocsin.count({ queue: 'default', state: 'active' })],
@@ -272,16 +271,4 @@ async function keyChecks(tocsin: TocsinClient, endpoint: Endpoint): Promise<Chec
   return [
     warned('key', `This key lacks ${missing.join(' and ')}.`, 'Some commands need more: see docs/start/deploy.md.'),
   ];
-}
-
-function ok(name: string, message: string): Check {
-  return { name, status: 'ok', message };
-}
-
-function warned(name: string, message: string, hint?: string): Check {
-  return { name, status: 'warn', message, ...(hint !== undefined && { hint }) };
-}
-
-function failed(name: string, message: string, hint?: string): Check {
-  return { name, status: 'fail', message, ...(hint !== undefined && { hint }) };
 }

@@ -1,8 +1,9 @@
 /** How a command fails: one line, one hint, an exit code. Never a stack. */
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
+import { defined } from '../job/envelope/fields';
 import { own } from '../job/own';
-import { TocsinError, UnauthorizedError } from '../producer/errors';
+import { NotFoundError, TocsinError, UnauthorizedError } from '../producer/errors';
 
 export const EXIT = { ok: 0, failure: 1, usage: 2 } as const;
 
@@ -18,7 +19,6 @@ export class CliError extends Error {
   }
 }
 
-/** Wrong arguments. */
 export function usageError(message: string, hint?: string): CliError {
   return new CliError(message, hint, 'usage', EXIT.usage);
 }
@@ -50,22 +50,12 @@ export interface Where {
 /** Any error in the words of the command line. */
 export function failureOf(error: unknown, where?: Where): PrintedFailure {
   if (error instanceof CliError) {
-    return {
-      code: error.code,
-      message: error.message,
-      ...(error.hint !== undefined && { hint: error.hint }),
-      exitCode: error.exitCode,
-    };
+    const { code, message, hint, exitCode } = error;
+    return defined({ code, message, hint, exitCode });
   }
   if (error instanceof TocsinError) {
-    const { message, hint } = wordsOf(error, where);
-    return {
-      code: error.code,
-      message,
-      ...(hint !== undefined && { hint }),
-      ...(error.requestId !== undefined && { request_id: error.requestId }),
-      exitCode: EXIT.failure,
-    };
+    const { code, requestId: request_id } = error;
+    return defined({ code, ...wordsOf(error, where), request_id, exitCode: EXIT.failure });
   }
   return { code: 'failed', ...(fileFailure(error) ?? { message: reasonOf(error) }), exitCode: EXIT.failure };
 }
@@ -91,6 +81,23 @@ export function reasonOf(error: unknown): string {
   return message.split('\n')[0] ?? message;
 }
 
+/** The text of a file. @throws {CliError} where it cannot be read */
+export function readText(file: string, hint?: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new CliError(`${file} cannot be read: ${reasonOf(error)}.`, hint);
+  }
+}
+
+/** What is read, or `none` where there is no such thing. */
+export async function orNone<T, N>(reading: Promise<T>, none: N): Promise<T | N> {
+  return await reading.catch((error: unknown) => {
+    if (error instanceof NotFoundError) return none;
+    throw error;
+  });
+}
+
 function fileCause(error: unknown): string | undefined {
   const { code = '', syscall } = error as NodeJS.ErrnoException;
   return error instanceof Error && syscall !== undefined && Object.hasOwn(FILE_CAUSES, code)
@@ -98,7 +105,6 @@ function fileCause(error: unknown): string | undefined {
     : undefined;
 }
 
-/** A file that cannot be read or written. */
 function fileFailure(error: unknown): { message: string; hint?: string } | undefined {
   const cause = fileCause(error);
   if (cause === undefined) return undefined;

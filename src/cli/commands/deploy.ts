@@ -1,4 +1,3 @@
-/** `tocsin deploy` */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -13,7 +12,7 @@ import { type ConnectionOptions, connect, endpointOf } from '../connection';
 import { CliError, EXIT } from '../failure';
 import { facts, type Terminal } from '../output';
 import { deployedAt } from '../project/deployed';
-import { findWrangler, nodeFor } from '../project/wrangler';
+import { runnableWrangler } from '../project/wrangler';
 import { appliedText, notInEffect } from './apply';
 
 /** A version that was replaced may answer for some seconds, and a new address takes as long to be known. */
@@ -56,15 +55,12 @@ export function deployCommand(terminal: Terminal): Command {
 
 /** Runs wrangler. @returns the address that it has deployed to, as far as it says */
 async function deployed(more: readonly string[], json: boolean): Promise<string | undefined> {
-  const folder = process.cwd();
-  const wrangler = findWrangler(folder);
-  if (!wrangler)
-    throw new CliError('wrangler is not installed here.', 'npm install; or npm install --save-dev wrangler');
+  const { node, script } = runnableWrangler(process.cwd());
   const notes = mkdtempSync(join(tmpdir(), 'tocsin-deploy-'));
   try {
     const file = join(notes, 'output.ndjson');
     // Standard output is for JSON alone.
-    const child = spawn(nodeFor(folder, wrangler.node), [wrangler.script, 'deploy', ...more], {
+    const child = spawn(node, [script, 'deploy', ...more], {
       stdio: ['inherit', json ? 2 : 'inherit', 'inherit'],
       env: { ...process.env, WRANGLER_OUTPUT_FILE_PATH: file },
     });

@@ -1,4 +1,3 @@
-/** `tocsin dev` */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
@@ -12,7 +11,7 @@ import { CliError, EXIT } from '../failure';
 import { ANYWHERE, type Front, openFront } from '../front';
 import { optionIn } from '../option';
 import type { Terminal } from '../output';
-import { findWrangler, nodeFor } from '../project/wrangler';
+import { runnableWrangler } from '../project/wrangler';
 import { findConfig, type WranglerConfig } from '../project/wrangler-config';
 
 interface Options {
@@ -23,7 +22,6 @@ interface Options {
 
 /** Between two looks whether it serves, in ms. */
 const LOOK_MS = 200;
-/** Ports that are tried one after the other. */
 const PORTS = 20;
 
 /** wrangler says so when it serves what was edited. */
@@ -47,10 +45,7 @@ export function devCommand(terminal: Terminal): Command {
       const config = findConfig(folder);
       if (!config)
         throw new CliError('No wrangler configuration in this folder.', 'Create a project with: npx tocsin init');
-      const wrangler = findWrangler(folder);
-      if (!wrangler)
-        throw new CliError('wrangler is not installed here.', 'npm install; or npm install --save-dev wrangler');
-      const node = nodeFor(folder, wrangler.node);
+      const { node, script } = runnableWrangler(folder);
       const port = options.port ?? (await freePort(config));
       const front = await frontFor(config, port, more);
       const url = front?.url ?? `https://localhost:${port}`;
@@ -58,7 +53,7 @@ export function devCommand(terminal: Terminal): Command {
       // Standard output is for JSON alone.
       const out = options.json ? process.stderr : process.stdout;
       const env = { X_LOCAL_OBSERVABILITY: 'false', ...(out.isTTY && { FORCE_COLOR: '1' }), ...process.env };
-      const child = spawn(node, [wrangler.script, 'dev', ...args], { stdio: ['inherit', 'pipe', 'pipe'], env });
+      const child = spawn(node, [script, 'dev', ...args], { stdio: ['inherit', 'pipe', 'pipe'], env });
       for (const [from, to] of [
         [child.stdout, out],
         [child.stderr, process.stderr],
@@ -89,9 +84,7 @@ export function devCommand(terminal: Terminal): Command {
     });
 }
 
-/**
- * The server before wrangler's, and the remaining arguments. Over HTTPS there is none: certificates keep out strangers.
- */
+/** The proxy and the remaining arguments; over HTTPS there is no proxy, because certificates keep out strangers. */
 async function frontFor(
   { values }: WranglerConfig,
   port: number,

@@ -1,6 +1,6 @@
 import type { JobLogLine, JobStep } from '../../client/results';
-import { NotFoundError } from '../../producer/errors';
 import { type Action, action, json } from '../command';
+import { orNone } from '../failure';
 import { brief, type Fact } from '../output';
 import { jobLine } from '../resource';
 import { explain, jobFacts, logText, stepText } from '../why';
@@ -41,9 +41,9 @@ function about(name: string, summary: string, factsFirst: boolean): Action {
   return action(name, summary, { takes: [ID], flags: { full } }, async ({ tocsin, members, terminal }, id) => {
     const job = await tocsin.get(id);
     const [progress, steps, log] = await Promise.all([
-      job.progress === undefined ? undefined : orNothing(tocsin.jobs.progress(id), undefined),
-      orNothing(tocsin.jobs.steps(id), {}),
-      orNothing(tocsin.jobs.log(id), []),
+      job.progress === undefined ? undefined : orNone(tocsin.jobs.progress(id), undefined),
+      orNone(tocsin.jobs.steps(id), {}),
+      orNone(tocsin.jobs.log(id), []),
     ]);
     const now = terminal.now();
     const why = explain(job, steps, now);
@@ -59,19 +59,7 @@ function about(name: string, summary: string, factsFirst: boolean): Action {
   });
 }
 
-/** Where the job has gone meanwhile, or the server does not keep this. */
-async function orNothing<T, N>(reading: Promise<T>, nothing: N): Promise<T | N> {
-  try {
-    return await reading;
-  } catch (error) {
-    if (error instanceof NotFoundError) return nothing;
-    throw error;
-  }
-}
-
-/**
- * The records as the server writes them: under a name stands what is the handler's own, which printing leaves alone.
- */
+/** The records as the server writes them: their names are the handler's, so printing must not rename them. */
 function wireSteps(steps: Record<string, JobStep>): Record<string, unknown> {
   const records = Object.entries(steps).map(([name, { timedOut, ...rest }]) => [
     name,

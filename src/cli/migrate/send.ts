@@ -4,13 +4,15 @@ import { type CronEntry, wireCron } from '../../client/cron-entry';
 import type { EnqueueOutcome } from '../../client/enqueue';
 import { parseCron } from '../../job/cron/definition';
 import { parsePayloads } from '../../job/envelope/exact';
+import { defined } from '../../job/envelope/fields';
 import { parseJson } from '../../job/envelope/json';
 import { parseJob } from '../../job/envelope/parse';
 import { ApiError } from '../../job/errors';
 import { cut } from '../../job/text';
-import { ConflictError, InvalidJobError, NotFoundError, TocsinError } from '../../producer/errors';
+import { ConflictError, InvalidJobError, TocsinError } from '../../producer/errors';
 import { type JobOptions, type NewJob, prepare } from '../../producer/job';
 import { wired } from '../../producer/names';
+import { orNone } from '../failure';
 import { type FoundJob, type FoundSchedule, messageOf } from './found';
 import { idOf, placeOf, type Renamed, scheduleNameOf } from './names';
 import type { Tally } from './tally';
@@ -156,17 +158,13 @@ export class Sender {
     const { expression, timezone, startAt, endAt, limit, missedPolicy, enabled, args } = found;
     const entry = {
       ...{ name: scheduleNameOf(system, found), expression, missedPolicy, overlapPolicy: 'allow' },
-      ...(timezone !== undefined && { timezone }),
-      ...(startAt && { startAt }),
-      ...(endAt && { endAt }),
-      ...(limit !== undefined && { limit }),
-      ...(enabled !== undefined && { enabled }),
+      ...defined({ timezone, startAt, endAt, limit, enabled }),
       description: cut(`From ${system}: ${found.id} of ${found.queue}.`, 1000),
       job: { type, args, options: { ...found.options, queue } },
     } satisfies CronEntry;
     if ((await this.#checked(found, () => this.#checkCron(entry))) === undefined) return;
     try {
-      if (tocsin && (await isThere(tocsin, entry.name))) return tally.settled(found, 'there');
+      if (tocsin && (await orNone(tocsin.cron.get(entry.name), undefined))) return tally.settled(found, 'there');
       if (tocsin) await this.#patiently(() => tocsin.cron.put(entry));
       tally.settled(found, 'moved');
     } catch (error) {
@@ -189,13 +187,3 @@ export class Sender {
 /** Is this what was sent, and not the server, that has to change? */
 const isRefusal = (error: unknown): error is TocsinError =>
   error instanceof InvalidJobError || error instanceof ConflictError;
-
-async function isThere(tocsin: TocsinClient, name: string): Promise<boolean> {
-  try {
-    await tocsin.cron.get(name);
-    return true;
-  } catch (error) {
-    if (error instanceof NotFoundError) return false;
-    throw error;
-  }
-}

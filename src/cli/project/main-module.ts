@@ -3,7 +3,6 @@ import { type ParserPlugin, parse } from '@babel/parser';
 import type { ExportDefaultDeclaration, Expression, File, Statement } from '@babel/types';
 import { OBJECT_CLASSES, QUEUE_EXPORTS } from './toolchain';
 
-/** What became of the module. */
 export type Adapted =
   | { kind: 'changed'; text: string; added: string[] }
   | { kind: 'complete' }
@@ -43,8 +42,8 @@ export function adaptModule(text: string, path: string, deployment: string): Ada
     const cannot = found === undefined ? 'it has no default export' : unsafe(found, body);
     if (found === undefined || cannot !== undefined) return manual(cannot ?? '', deployment);
     if (declares(body, 'tocsin')) return manual('it uses the name tocsin for something else', deployment);
-    const { start, end } = spanOf(found.declaration as Expression);
-    edits.push({ at: start, insert: 'tocsin.worker(' }, { at: end, insert: ')' });
+    const { start, end } = found.declaration;
+    edits.push({ at: start ?? 0, insert: 'tocsin.worker(' }, { at: end ?? 0, insert: ')' });
     added.push('its default export also serves the queue');
     lines.push(`import { tocsin } from '${deployment}';`);
   }
@@ -165,10 +164,6 @@ function declares(body: readonly Statement[], name: string): boolean {
 /** Where a statement begins, with the comments before it. */
 function startOf(statement: Statement | undefined): number {
   return statement?.leadingComments?.[0]?.start ?? statement?.start ?? 0;
-}
-
-function spanOf(expression: Expression): { start: number; end: number } {
-  return { start: expression.start ?? 0, end: expression.end ?? 0 };
 }
 
 /** How the module writes relative imports: with the extension or without. */

@@ -1,4 +1,5 @@
 /** Durable Object classes of a configuration, by `migrations` (a history) or `exports` (a declaration), never both. */
+import { isObject } from '../../job/envelope/fields';
 
 type Json = Record<string, unknown>;
 
@@ -7,7 +8,6 @@ export interface Declaring {
   exports?: unknown;
 }
 
-/** A class with its storage. */
 export interface MadeClass {
   className: string;
   /** The first name that it had. */
@@ -67,7 +67,5 @@ function exported(exports: Json): MadeClass[] {
 
 export const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
 
-const isObject = (value: unknown): value is Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 const objectOf = (value: unknown): Json => (isObject(value) ? value : {});
 const entriesOf = (value: unknown): Json[] => listOf(value).filter(isObject);

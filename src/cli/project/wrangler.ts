@@ -13,7 +13,6 @@ export interface Wrangler {
   newestDate: string | undefined;
 }
 
-/** Finds the wrangler that a folder's project has. */
 export function findWrangler(folder: string): Wrangler | undefined {
   const file = packageFile(folder, 'wrangler');
   if (file === undefined) return undefined;
@@ -32,7 +31,6 @@ export function dateOf(workerd: string): string | undefined {
   return year && `${year}-${month}-${day}`;
 }
 
-/** The version of a package that the project has. */
 export function installedVersion(folder: string, name: string): string | undefined {
   const file = packageFile(folder, name);
   return file && JSON.parse(readFileSync(file, 'utf8')).version;
@@ -43,8 +41,17 @@ function packageFile(folder: string, name: string): string | undefined {
   return paths.map((path) => join(path, name, 'package.json')).find((file) => existsSync(file));
 }
 
-/** A Node that is new enough: this one, or the project's own. @throws {CliError} when there is none */
-export function nodeFor(folder: string, oldest: number): string {
+/** Node and wrangler of a folder's project, to be run. @throws {CliError} where one is missing, or Node is too old */
+export function runnableWrangler(folder: string): { node: string; script: string } {
+  const wrangler = findWrangler(folder);
+  if (!wrangler) {
+    throw new CliError('wrangler is not installed here.', 'npm install; or npm install --save-dev wrangler');
+  }
+  return { node: nodeFor(folder, wrangler.node), script: wrangler.script };
+}
+
+/** A Node that is new enough: this one, or the project's own. */
+function nodeFor(folder: string, oldest: number): string {
   if (Number.parseInt(process.versions.node, 10) >= oldest) return process.execPath;
   const file = packageFile(folder, 'node');
   const own = ['node.exe', 'node'].map((name) => join(dirname(file ?? ''), 'bin', name));

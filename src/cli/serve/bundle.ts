@@ -35,15 +35,17 @@ export async function modulesOf(worker: ServedWorker, run: string, id: string, i
   const folder = join(run, id);
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
-  const file = (name: string) => `${id}/${name}`;
-  const modules =
-    worker.main === undefined ? alone(folder, file) : await bundled({ ...worker, main: worker.main }, folder, file);
-  if (!isQueue) return modules;
-  writeFileSync(join(folder, 'main.js'), AROUND);
-  copyFileSync(ownFile('served.js'), join(folder, 'served.js'));
-  const more = ['main.js', 'served.js'].map((name) => ({ name, kind: 'esModule' as const, file: file(name) }));
-  return [...more, ...modules];
+  const names = worker.main === undefined ? ['worker.js'] : await bundled(worker, worker.main, folder);
+  if (worker.main === undefined) copyFileSync(ownFile('queue.js'), join(folder, 'worker.js'));
+  if (isQueue) {
+    writeFileSync(join(folder, 'main.js'), AROUND);
+    copyFileSync(ownFile('served.js'), join(folder, 'served.js'));
+    names.unshift('main.js', 'served.js');
+  }
+  return names.map((name) => ({ name, kind: own(KINDS, extname(name)) ?? 'data', file: `${id}/${name}` }));
 }
+
+const KINDS: Readonly<Record<string, Module['kind']>> = { '.js': 'esModule', '.wasm': 'wasm' };
 
 function ownFile(name: string): string {
   const path = join(OWN, name);
@@ -51,26 +53,18 @@ function ownFile(name: string): string {
   throw new CliError(`${path} is missing: the package is not whole.`, 'npm run pack builds it in a checkout.');
 }
 
-function alone(folder: string, file: (name: string) => string): Module[] {
-  copyFileSync(ownFile('queue.js'), join(folder, 'worker.js'));
-  return [{ name: 'worker.js', kind: 'esModule', file: file('worker.js') }];
-}
-
 /** Modules of Node that are named without `node:`. */
 const BUILTINS = Object.fromEntries(
   builtinModules.filter((name) => !name.includes(':') && !name.startsWith('_')).map((name) => [name, `node:${name}`]),
 );
 
-async function bundled(
-  worker: ServedWorker & { main: string },
-  folder: string,
-  file: (name: string) => string,
-): Promise<Module[]> {
+/** @returns the names of the files that were written, the main module first */
+async function bundled(worker: ServedWorker, main: string, folder: string): Promise<string[]> {
   const { build } = findEsbuild(worker.folder);
   try {
     const { metafile } = await build({
       absWorkingDir: worker.folder,
-      entryPoints: { worker: worker.main },
+      entryPoints: { worker: main },
       outdir: folder,
       bundle: true,
       format: 'esm',
@@ -85,12 +79,7 @@ async function bundled(
       logLevel: 'silent',
     });
     const names = Object.keys(metafile.outputs).map((path) => basename(relative('.', path)));
-    return names
-      .sort((a, b) => Number(b === 'worker.js') - Number(a === 'worker.js'))
-      .map((name) => {
-        const kind = own({ '.js': 'esModule', '.wasm': 'wasm' } as const, extname(name)) ?? 'data';
-        return { name, kind, file: file(name) };
-      });
+    return names.sort((a, b) => Number(b === 'worker.js') - Number(a === 'worker.js'));
   } catch (error) {
     const [first] = (error as Partial<BuildFailure>).errors ?? [];
     if (!first) throw error;

@@ -1,7 +1,4 @@
-/**
- * Several processes share the objects: each object has one owner, its state is in an S3-compatible bucket.
- * Experimental in workerd.
- */
+/** Processes that share the objects, each with one owner and its state in an S3-compatible bucket. Experimental. */
 import { usageError } from '../failure';
 
 export const OF_THE_CLUSTER: readonly string[] = [
@@ -30,7 +27,6 @@ export function clusterWarning(version: string): string[] {
 
 const THIS_MACHINE = '127.0.0.1:0';
 
-/** What the command line says of a cluster. */
 export interface ClusterOptions {
   /** `s3://bucket/prefix`; absent: no cluster. */
   cluster?: string;
@@ -69,7 +65,7 @@ export function clusterOf(options: ClusterOptions, variables: Readonly<Record<st
   if (advertise === undefined && /^(0\.0\.0\.0|\[?::\]?):/.test(address)) {
     throw usageError(
       `--cluster-address ${address} is not an address at which others reach it: name that, too.`,
-      ADVERTISE,
+      'Add --cluster-advertise 10.0.0.5:7000, say.',
     );
   }
   const key = variables.CLUSTER_KEY ?? '';
@@ -79,5 +75,3 @@ export function clusterOf(options: ClusterOptions, variables: Readonly<Record<st
   }
   return { bucket, address, ...(advertise !== undefined && { advertise }), key };
 }
-
-const ADVERTISE = 'Add --cluster-advertise 10.0.0.5:7000, say.';

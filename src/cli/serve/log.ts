@@ -1,4 +1,5 @@
 import { stripVTControlCharacters } from 'node:util';
+import { parseObject } from '../../job/envelope/fields';
 import { own } from '../../job/own';
 import { jsonText, onOneLine } from '../output';
 
@@ -54,42 +55,32 @@ export class Log {
     this.line('error', 'serve', message, more);
   }
 
-  /** Reads what the runtime prints, in pieces of any size. @param heard gets each message of the runtime itself */
-  reader(heard: (message: string, level: Level) => void = () => undefined): (piece: string) => void {
+  /** Reads what the runtime prints, in pieces of any size. @param received gets each message of the runtime itself */
+  reader(received: (message: string, level: Level) => void = () => undefined): (piece: string) => void {
     let rest = '';
     return (piece) => {
       const lines = (rest + piece).split('\n');
       rest = lines.pop() ?? '';
       for (const printed of lines) {
         const line = stripVTControlCharacters(printed);
-        if (line.trim() !== '') this.passOn(line, heard);
+        if (line.trim() !== '') this.passOn(line, received);
       }
     };
   }
 
   /** A line of the runtime: JSON or text. The runtime names a file as the source; a Worker has none. */
-  private passOn(line: string, heard: (message: string, level: Level) => void): void {
-    const said = parsed(line);
-    if (!said) {
-      heard(line, 'info');
+  private passOn(line: string, received: (message: string, level: Level) => void): void {
+    const entry = parseObject(line);
+    if (!entry || !('message' in entry)) {
+      received(line, 'info');
       this.line('info', 'workerd', line);
       return;
     }
-    const level = own(LEVELS, String(said.level).toLowerCase()) ?? 'info';
-    const message = String(said.message ?? '');
-    const at = Number(said.timestamp);
-    const isWorker = said.source === undefined;
-    if (!isWorker) heard(message, level);
+    const level = own(LEVELS, String(entry.level).toLowerCase()) ?? 'info';
+    const message = String(entry.message ?? '');
+    const at = Number(entry.timestamp);
+    const isWorker = entry.source === undefined;
+    if (!isWorker) received(message, level);
     this.line(level, isWorker ? 'worker' : 'workerd', message, {}, Number.isFinite(at) && at > 0 ? at : this.now());
-  }
-}
-
-function parsed(line: string): Record<string, unknown> | undefined {
-  if (!line.startsWith('{')) return undefined;
-  try {
-    const value: unknown = JSON.parse(line);
-    return typeof value === 'object' && value !== null && 'message' in value ? { ...value } : undefined;
-  } catch {
-    return undefined;
   }
 }

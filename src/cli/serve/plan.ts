@@ -1,5 +1,6 @@
 /** Which Workers are served, and how they are bound to each other: the queue first, its handlers after it. */
 import { basename, resolve } from 'node:path';
+import { isObject, parseObject } from '../../job/envelope/fields';
 import { CliError, usageError } from '../failure';
 import { OF_THE_QUEUE } from './variables';
 import { configIn, handlerIn, holdsQueue, QUEUE_ALONE, type ServedWorker, workerOf } from './worker';
@@ -74,17 +75,13 @@ function withOwnKeys(worker: ServedWorker): ServedWorker {
 
 function readTable(given: unknown): Record<string, unknown> {
   if (given === undefined || given === '') return {};
-  try {
-    const table: unknown = typeof given === 'string' ? JSON.parse(given) : given;
-    if (typeof table === 'object' && table !== null && !Array.isArray(table)) return { ...table };
-  } catch {
-    // Said below.
-  }
+  const table = typeof given === 'string' ? parseObject(given) : given;
+  if (isObject(table)) return { ...table };
   throw new CliError('HANDLERS is not a JSON object.', 'Write it like {"email.*": "EMAIL"}.');
 }
 
 function bindingOf(entry: unknown): unknown {
-  return typeof entry === 'object' && entry !== null ? (entry as { binding?: unknown }).binding : entry;
+  return isObject(entry) ? entry.binding : entry;
 }
 
 /** A binding for a Worker: `shop-jobs` is SHOP_JOBS. */

@@ -1,12 +1,11 @@
-/** A running `tocsin serve`, from its first line to its last. */
 import { createPrivateKey, X509Certificate } from 'node:crypto';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { rootCertificates } from 'node:tls';
 import { own } from '../../job/own';
-import { CliError, reasonOf, usageError } from '../failure';
+import { CliError, readText, usageError } from '../failure';
 import type { Terminal } from '../output';
 import { modulesOf } from './bundle';
 import { type ClusterOptions, clusterOf, clusterWarning, OF_THE_CLUSTER } from './cluster';
@@ -256,7 +255,7 @@ const PEM_HINT = 'Pass --tls-cert a PEM file with the certificate of this server
 
 /** What a PEM file holds. @throws {CliError} when it is something else */
 function parsed<T>(file: string, what: string, parse: (pem: string) => T): T {
-  const pem = readable(file);
+  const pem = readText(file);
   try {
     return parse(pem);
   } catch {
@@ -264,17 +263,9 @@ function parsed<T>(file: string, what: string, parse: (pem: string) => T): T {
   }
 }
 
-function readable(file: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch (error) {
-    throw new CliError(`${file} cannot be read: ${reasonOf(error)}.`);
-  }
-}
-
 /** Node knows the public authorities, so that nothing depends on what the system has installed. */
 function authorities({ env }: Terminal): string[] {
-  const more = env.NODE_EXTRA_CA_CERTS ? readable(env.NODE_EXTRA_CA_CERTS) : '';
+  const more = env.NODE_EXTRA_CA_CERTS ? readText(env.NODE_EXTRA_CA_CERTS) : '';
   const found = more.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
   return [...rootCertificates, ...found];
 }

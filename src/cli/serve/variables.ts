@@ -1,13 +1,10 @@
-/**
- * The variables of the Workers. Secrets come from environment or file, never from arguments; the configuration holds
- * names only.
- */
-import { readFileSync } from 'node:fs';
+/** The Workers' variables. Secrets come from environment or file, never from arguments or configurations. */
 import { parseEnv } from 'node:util';
 import { readApiKeys } from '../../job/access';
 import { nearMiss } from '../../job/near-miss';
 import { own } from '../../job/own';
-import { CliError, reasonOf, usageError } from '../failure';
+import { RETRY_VARIABLES } from '../../job/retry/variables';
+import { CliError, readText, usageError } from '../failure';
 
 /** What the queue reads of its variables: these are taken from the environment without being named. */
 export const OF_THE_QUEUE: readonly string[] = [
@@ -19,10 +16,7 @@ export const OF_THE_QUEUE: readonly string[] = [
   'TARGET_SECRET',
   'TARGET_SIGNATURE',
   'ALLOWED_TARGET_HOSTS',
-  'DEFAULT_RETRY_LIMIT',
-  'DEFAULT_BACKOFF_BASE',
-  'DEFAULT_BACKOFF_EXPONENT',
-  'DEFAULT_BACKOFF_JITTER',
+  ...RETRY_VARIABLES,
   'MAX_HANDLER_PAUSE_MS',
   'MAX_NEW_QUEUES',
   'MAX_STORAGE_BYTES',
@@ -50,7 +44,7 @@ export interface VariableSources {
 
 /** Reads the variables. The environment goes before the file. @throws {CliError} */
 export function readVariables({ env, file, named, ofRuntime = [] }: VariableSources): ServeVariables {
-  const given = file === undefined ? {} : readFile(file);
+  const given = file === undefined ? {} : (parseEnv(readText(file, 'Name a file of lines NAME=value.')) as Values);
   const missing = named.find((name) => !own(env, name) && own(given, name) === undefined);
   if (missing !== undefined) throw usageError(`The environment has no ${missing}, which --pass-env names.`);
   const isOwn = (name: string) => OF_THE_QUEUE.includes(name);
@@ -64,14 +58,6 @@ export function readVariables({ env, file, named, ofRuntime = [] }: VariableSour
     Object.fromEntries(Object.entries(all).filter(([name]) => isWanted(name)));
   const isShared = (name: string) => !isOwn(name) && (!ofRuntime.includes(name) || named.includes(name));
   return { queue: only(isOwn), shared: only(isShared), runtime: only((name) => ofRuntime.includes(name)) };
-}
-
-function readFile(file: string): Values {
-  try {
-    return parseEnv(readFileSync(file, 'utf8')) as Values;
-  } catch (error) {
-    throw new CliError(`${file} cannot be read: ${reasonOf(error)}.`, 'Name a file of lines NAME=value.');
-  }
 }
 
 /** How many keys `API_KEYS` has, as the queue reads them. @throws {CliError} where it would refuse every call */

@@ -7,10 +7,8 @@ import { own } from '../../job/own';
 import { CliError } from '../failure';
 import { classesMade, type MadeClass } from '../project/object-classes';
 import { packageName } from '../project/package-json';
+import { OBJECT_CLASSES } from '../project/toolchain';
 import { declaringIn, findConfig, needsOf, readConfig, type WranglerConfig } from '../project/wrangler-config';
-
-/** A class of objects; its databases are in a folder with the name of its key. */
-export type ObjectClass = MadeClass;
 
 export interface ServiceBinding {
   binding: string;
@@ -34,7 +32,8 @@ export interface ServedWorker {
   vars: Readonly<Record<string, unknown>>;
   services: readonly ServiceBinding[];
   objects: readonly ObjectBinding[];
-  classes: readonly ObjectClass[];
+  /** The databases of a class are in a folder with the name of its key. */
+  classes: readonly MadeClass[];
   define: Readonly<Record<string, string>>;
   alias: Readonly<Record<string, string>>;
   /** What its configuration asks for and is not done here. */
@@ -44,12 +43,10 @@ export interface ServedWorker {
 /** Of the queue alone, and of handlers without a configuration. */
 export const DATE = '2026-11-01';
 
-const QUEUE_CLASSES = ['QueueObject', 'DirectoryObject', 'UniqueLockObject', 'WorkflowObject'];
-
 export const QUEUE_ALONE: ServedWorker = {
   ...{ name: 'tocsin', folder: '.', date: DATE, flags: ['global_fetch_strictly_public', 'no_web_socket_compression'] },
   ...{ vars: {}, services: [], objects: [], define: {}, alias: {}, warnings: [] },
-  classes: QUEUE_CLASSES.map((className) => ({ className, key: className, sql: true })),
+  classes: OBJECT_CLASSES.map((className) => ({ className, key: className, sql: true })),
 };
 
 /** Bindings to what plain workerd does not have. */
@@ -141,15 +138,8 @@ export function handlerIn(folder: string, env: string | undefined): ServedWorker
   if (main === undefined) {
     throw new CliError(`${whole} has neither a wrangler configuration nor an index.ts or index.js.`);
   }
-  const { classes: _, ...rest } = QUEUE_ALONE;
-  return {
-    ...rest,
-    name: packageName(basename(whole)),
-    main,
-    folder: whole,
-    flags: ['enable_request_signal'],
-    classes: [],
-  };
+  const name = packageName(basename(whole));
+  return { ...QUEUE_ALONE, ...{ name, main, folder: whole, flags: ['enable_request_signal'], classes: [] } };
 }
 
 function valuesOf({ values, file }: WranglerConfig, env: string | undefined): Record<string, unknown> {

@@ -1,9 +1,10 @@
 /** What a deployment has beside its queues: settings of all queues, overrides of limit keys, schemas. */
+import { isDeepStrictEqual } from 'node:util';
 import type { TocsinClient } from '../../client/client';
 import { EXPORT_VERSION, type Part, PartWriter } from '../../job/export/file';
 import { own } from '../../job/own';
-import { NotFoundError } from '../../producer/errors';
 import { wired } from '../../producer/names';
+import { orNone } from '../failure';
 
 type Line =
   | { defaults: Record<string, unknown> }
@@ -53,7 +54,7 @@ export async function importDeployment(
     if (present === undefined) {
       come.imported++;
       if (!dryRun) await put(tocsin, line);
-    } else if (isSame(present, wanted)) come.known++;
+    } else if (isDeepStrictEqual(present, wanted)) come.known++;
     else come.not_kept[kind] = (own(come.not_kept, kind) ?? 0) + 1;
   }
 }
@@ -66,12 +67,12 @@ async function presentOf(tocsin: TocsinClient, line: Line): Promise<unknown> {
   }
   if ('override' in line) {
     const { key } = line.override;
-    const override = (await found(tocsin.rateLimits.get(key)))?.override;
+    const override = (await orNone(tocsin.rateLimits.get(key), undefined))?.override;
     return override && { key, ...(wired(override) as object) };
   }
   if (!('schema' in line)) return undefined;
   const { type, version } = line.schema;
-  const registered = await found(tocsin.schemas.get(type, version));
+  const registered = await orNone(tocsin.schemas.get(type, version), undefined);
   return registered && { type, version, schema: registered.schema };
 }
 
@@ -84,20 +85,4 @@ async function put(tocsin: TocsinClient, line: Line): Promise<void> {
     const { type, version, schema } = line.schema;
     await tocsin.schemas.put(type, version, schema);
   }
-}
-
-async function found<T>(asked: Promise<T>): Promise<T | undefined> {
-  try {
-    return await asked;
-  } catch (error) {
-    if (error instanceof NotFoundError) return undefined;
-    throw error;
-  }
-}
-
-/** Equal as JSON, whatever the order of members. */
-function isSame(a: unknown, b: unknown): boolean {
-  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return a === b;
-  const names = new Set([...Object.keys(a), ...Object.keys(b)]);
-  return [...names].every((name) => isSame(Reflect.get(a, name), Reflect.get(b, name)));
 }
