@@ -11,9 +11,7 @@ export interface Session {
   endpoint: Endpoint;
   terminal: Terminal;
   write: Write;
-  /**
-   * Prints `value` as one line of JSON under `--json`, else the text. Scripts rely on members: add, never change them.
-   */
+  /** Prints `value` as a line of JSON under `--json`, else the text. Scripts rely on members: only add them. */
   answer(value: object, text: () => string): void;
 }
 
@@ -93,11 +91,9 @@ export interface Opened<M> extends Session {
   members: M;
 }
 
-/** What a command accepts. */
 interface Accepts<A extends Arguments, F extends Flags, N extends Flags> {
   takes?: A;
   flags?: F;
-  /** Flags that must be given. */
   needs?: N;
   /** What is lost by it: a human at a terminal is asked first. */
   asks?(...given: string[]): string;

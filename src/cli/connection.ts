@@ -73,7 +73,6 @@ export function requestsTo(
 /** Sends a request as it is, and answers what the server does. It is not repeated after a lost answer. */
 export type Write = (method: string, path: string, body?: object) => Promise<Record<string, unknown>>;
 
-/** {@link Write} for a command. */
 export function writer(options: ConnectionOptions, terminal: Terminal): Write {
   return async (method, path, body) => {
     const requests = requestsTo(endpointOf(options, terminal.env), { onWarning: warner(options, terminal) });

@@ -2,10 +2,7 @@
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 
-/**
- * Loads a package; undefined where it is not installed. @param first files to look from first
- * Then: the project in this folder, then beside this program.
- */
+/** Loads a package from `first`, the project in this folder, or beside this program; undefined: not installed. */
 export function installed<T>(name: string, first: readonly string[] = []): T | undefined {
   for (const from of [...first, join(process.cwd(), 'package.json'), import.meta.url]) {
     const require = createRequire(from);

@@ -10,7 +10,6 @@ export interface Terminal {
   columns: number;
   /** Waits until what was written is no longer in memory. */
   drained?(): Promise<void>;
-  /** Asks a human, where it may. */
   confirm(question: string): Promise<boolean>;
   /** Fires at Ctrl-C, which then no longer ends the program. */
   interrupted(): AbortSignal;

@@ -62,7 +62,6 @@ function factOf(name: string, value: unknown, now: number): unknown {
 /** How long a command waits until many jobs are changed. */
 export const BULK_WAIT = { timeoutMs: 600_000 } as const;
 
-/** A job in one line. */
 export const jobLine = ({ id, type, queue, state }: Record<'id' | 'type' | 'queue' | 'state', string>): string =>
   `${id}  ${type}  ${queue}  ${state}`;
 

@@ -1,7 +1,4 @@
-/**
- * Job options as flags of a command, derived from the table of job options. This file only names and reads some of
- * them differently.
- */
+/** Job options as flags, derived from the table of job options; some are named or read differently. */
 import type { Command } from 'commander';
 import { isObject } from '../../job/envelope/fields';
 import { wireName } from '../../producer/names';
@@ -9,7 +6,6 @@ import { CLIENT_OPTIONS, type ClientOption } from '../../producer/options';
 import { type Flag, integer, json, list, optionOf } from '../command';
 import { usageError } from '../failure';
 
-/** Reads a flag that is a JSON object. */
 function object(flag: string) {
   return (text: string): unknown => {
     const value = json(text);
@@ -54,7 +50,6 @@ function flagOf(name: ClientOption): Flag {
   return NAMED[name] ?? [`--${wire.replaceAll('_', '-')} <value>`, `${wire}: JSON or text`, jsonOrText];
 }
 
-/** The options of a job, each with its flag. */
 export const JOB_FLAGS = Object.fromEntries(CLIENT_OPTIONS.map((name) => [name, flagOf(name)])) as Record<
   ClientOption,
   Flag

@@ -1,4 +1,3 @@
-/** `tocsin serve`, `tocsin backup`, `tocsin restore` */
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { durationMs } from '../../handler/duration';
 import { integer, list, print } from '../command';
@@ -6,10 +5,8 @@ import type { Terminal } from '../output';
 import { backUp, type Copied, restore } from '../serve/backup';
 import { type ServeOptions, serve } from '../serve/serve';
 
-/** Where the state is if nothing says. */
 const STATE = 'tocsin-state';
 
-/** A folder as it is given, each time the option stands there. */
 const folders = (folder: string, before: string[] = []): string[] => [...before, folder];
 
 function grace(text: string): number {

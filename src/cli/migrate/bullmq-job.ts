@@ -181,9 +181,7 @@ function nextOf(next: number, every: number, now: number): number {
   return next >= now ? next : next + Math.ceil((now - next) / every) * every;
 }
 
-/**
- * Schedulers before 5.16 without a hash: the key is `name:id:endDate:tz:pattern`, where only the id may have colons.
- */
+/** Schedulers before 5.16 without a hash: the key is `name:id:endDate:tz:pattern`; only the id may have colons. */
 export function legacyHash(key: string): Hash | undefined {
   const parts = key.split(':');
   if (parts.length < 5) return undefined;

@@ -4,7 +4,6 @@ import { JOB_MEMBERS, jobOf, legacyHash, REMARKS, scheduleOf } from './bullmq-jo
 import { type Finding, type ForeignQueues, left, type Opening } from './found';
 import { literally, Redis } from './redis';
 
-/** Ids that are read at once. */
 const PAGE = 1000;
 
 /** Scores of delayed jobs are epoch ms times this, and a counter. */

@@ -54,7 +54,6 @@ export interface FoundJob extends Work {
   ran?: { attempts: number; error?: string | undefined } | undefined;
 }
 
-/** What enqueues a job repeatedly. */
 export interface FoundSchedule extends Work {
   kind: 'schedule';
   expression: string;
@@ -75,7 +74,6 @@ export interface FoundLeft {
   todo: string;
 }
 
-/** What cannot be read. */
 export interface FoundBroken extends Origin {
   kind: 'broken';
   /** What it would have been. */
@@ -89,14 +87,12 @@ export type Finding = FoundJob | FoundSchedule | FoundLeft | FoundBroken;
 export interface ForeignQueues {
   /** Says what to do about each remark, in a sentence. */
   remarks: Readonly<Record<string, string>>;
-  /** The names of its queues. */
   queues(): Promise<string[]>;
   /** Reads what waits, oldest first within a queue. @param queues undefined: all */
   read(queues: readonly string[] | undefined): AsyncGenerator<Finding>;
   close(): Promise<void>;
 }
 
-/** How a source is opened. */
 export interface Opening {
   url: string;
   /** The prefix of the keys in Redis, or the schema in PostgreSQL. */
@@ -127,7 +123,6 @@ const TODO: Readonly<Record<string, string>> = {
     'Their times are not in the database: name the file with --crontab, or write them with tocsin crons set.',
 };
 
-/** What stays, if it exists. */
 export function* left(what: string, count: number): Generator<FoundLeft> {
   const todo = own(TODO, what) ?? 'They have ended: nothing to do.';
   if (count > 0) yield { kind: 'left', what, count, todo };
@@ -187,5 +182,4 @@ export const FOR_A_TIME = {
 /** A priority in the range that there is here: −100 … 100, higher first. */
 export const inRange = (priority: number): number => Math.max(-100, Math.min(100, Math.round(priority)));
 
-/** An error's text. */
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -43,9 +43,7 @@ function words(name: string, isKept: RegExp): string[] {
     .filter((word) => word !== '');
 }
 
-/**
- * A job type: the name if valid, else its words joined by dots. `SendEmail` becomes `send.email`, `step 2` `step-2`.
- */
+/** The name if it is a job type, else its words joined by dots: `SendEmail` is `send.email`, `step 2` `step-2`. */
 export function typeOf(name: string): string {
   if (isJobType(name)) return name;
   return words(name, /[^\p{L}\p{N}_-]+/u).reduce(

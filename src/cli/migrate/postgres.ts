@@ -22,7 +22,6 @@ const PAGE = 200;
 /** The packages that bring `pg` with them. */
 const OWNERS = ['pg-boss', 'graphile-worker'];
 
-/** A connection, and the schema that it is about. */
 export class Postgres {
   #cursors = 0;
 
@@ -55,7 +54,6 @@ export class Postgres {
     }
   }
 
-  /** Is there this table in the schema? */
   async has(table: string): Promise<boolean> {
     const [found] = await this.rows<{ at: string | null }>('SELECT to_regclass($1) AS at', [`${this.schema}.${table}`]);
     return found?.at != null;

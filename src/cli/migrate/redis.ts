@@ -73,12 +73,10 @@ export class Redis {
     return redis;
   }
 
-  /** A command that answers texts. */
   async texts(...command: Command): Promise<string[]> {
     return ((await this.ask(...command)) as string[] | null) ?? [];
   }
 
-  /** A command that answers a number. */
   async number(...command: Command): Promise<number> {
     return Number(await this.ask(...command));
   }

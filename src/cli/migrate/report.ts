@@ -23,7 +23,6 @@ export function reportText(tally: Tally, isDry: boolean): string {
   return parts.filter((part) => part !== '').join('\n\n');
 }
 
-/** What is counted, in one line. */
 function said(what: string, outcome: Moved, isDry: boolean): string {
   const { found, moved, there, superseded, refused } = outcome;
   const counts = [

@@ -19,7 +19,6 @@ export interface Moved {
   refused: number;
 }
 
-/** From which names to which. */
 export interface Place {
   fromQueue: string;
   name: string;
@@ -29,10 +28,8 @@ export interface Place {
   schedules: number;
 }
 
-/** What to do about some of it. */
 export type Remark = Omit<FoundLeft, 'kind'>;
 
-/** Something that was not taken, and why. */
 export interface Refused {
   kind: 'job' | 'schedule';
   id: string;
@@ -56,7 +53,6 @@ export class Tally {
 
   constructor(private readonly todo: Readonly<Record<string, string>>) {}
 
-  /** Something that goes somewhere. */
   found(work: Work, { queue, type }: { queue: string; type: string }): void {
     this[listOf(work)].found++;
     for (const what of work.remarks) count(this.#remarks, { what, count: 1, todo: own(this.todo, what) ?? '' });
@@ -97,7 +93,6 @@ export class Tally {
     return [...this.#left.values()];
   }
 
-  /** How many could not be moved. */
   get failures(): number {
     return this.jobs.refused + this.schedules.refused;
   }

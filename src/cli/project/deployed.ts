@@ -21,9 +21,7 @@ function entryOf(line: string): { type?: unknown; targets?: unknown } {
   }
 }
 
-/**
- * A URL of a target such as `shop.example.com (custom domain)`; undefined for schedules, queues and wildcard routes.
- */
+/** The URL of a target like `shop.example.com (custom domain)`; undefined for schedules, queues and wildcards. */
 function addressOf(target: string): string | undefined {
   if (/^https?:\/\//.test(target)) return target.replace(/\/$/, '');
   const [, host] = /^([a-z0-9-]+(?:\.[a-z0-9-]+)+)(?:\/\*)?(?: \(.*\))?$/i.exec(target) ?? [];

@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import { CliError } from '../failure';
 import type { Terminal } from '../output';
 
-/** Package managers by their lock files. */
 const LOCKS = {
   'package-lock.json': 'npm',
   'pnpm-lock.yaml': 'pnpm',

@@ -6,10 +6,7 @@ import { fileURLToPath } from 'node:url';
 
 const NAME = 'tocsin';
 
-/**
- * How a project in `folder` must name this package; undefined: a version of the registry.
- * @param program as it was called, and its real path
- */
+/** How a project names this package; undefined: a version of the registry. @param program as called, its real path */
 export function originFor(
   folder: string,
   program: readonly string[] = [process.argv[1] ?? '', fileURLToPath(import.meta.url)],

@@ -34,7 +34,6 @@ export interface Change {
   path: string;
   action: 'create' | 'change';
   text: string;
-  /** What is new in it. */
   note: string;
 }
 
@@ -51,7 +50,6 @@ export interface Plan {
   /** Files that are there and stay as they are. */
   kept: string[];
   byHand: ByHand[];
-  /** Does anything have to be installed? */
   install: boolean;
 }
 
@@ -266,7 +264,6 @@ function withLines(text: string, lines: string): string {
   return `${text}${text === '' || text.endsWith('\n') ? '' : '\n'}${lines}`;
 }
 
-/** The name in a folder's package.json, if it has one. */
 export function nameIn(folder: string): string | undefined {
   const name = packageIn(folder)?.name;
   return typeof name === 'string' ? name : undefined;

@@ -102,7 +102,6 @@ export const TSCONFIG = `{
 }
 `;
 
-/** Variables for \`wrangler dev\` only. */
 export const DEV_VARS = `# Read by wrangler dev, never deployed: on your own machine, requests to localhost need no key.
 ALLOW_LOCALHOST=true
 `;
@@ -124,7 +123,6 @@ export default defineConfig({
 `;
 }
 
-/** Types of what tests import from the runtime. */
 export const TEST_TYPES = `// Which module is the Worker: \`exports.default\` is what it exports.
 declare namespace Cloudflare {
   interface GlobalProps {
@@ -133,7 +131,6 @@ declare namespace Cloudflare {
 }
 `;
 
-/** Tests of a new project: from the route to the result, and what happens as time passes. */
 export function greetingTest(deployment: string): string {
   return `import { exports } from 'cloudflare:workers';
 import type { JobsOf } from 'tocsin/queue';

@@ -10,7 +10,6 @@ export const QUEUE_EXPORTS: readonly string[] = [...OBJECT_CLASSES, 'TocsinHandl
 export interface NeededFlag {
   flag: string;
   since: string;
-  /** What it is for. */
   why: string;
   /** Nothing works without it. */
   vital?: true;

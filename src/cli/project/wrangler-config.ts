@@ -26,7 +26,6 @@ export interface WranglerConfig {
 
 type Values = WranglerConfig['values'];
 
-/** The named environments, by their names. */
 export function environmentsOf({ values }: WranglerConfig): [name: string, own: Values & Record<string, unknown>][] {
   const { env } = values;
   const named = typeof env === 'object' && env !== null ? Object.entries(env) : [];
@@ -41,7 +40,6 @@ export function partsOf(config: WranglerConfig): (string | undefined)[] {
   return [undefined, ...own.map(([name]) => name)];
 }
 
-/** What an environment itself says. */
 function ownOf(config: WranglerConfig, env: string | undefined): Values {
   return env === undefined ? config.values : (environmentsOf(config).find(([name]) => name === env)?.[1] ?? {});
 }
@@ -125,7 +123,6 @@ export function declaringIn(config: WranglerConfig, env: string | undefined): De
   return migrations === undefined && exports === undefined ? config.values : { migrations, exports };
 }
 
-/** Are classes declared by `exports` here? */
 const usesExports = (config: WranglerConfig, env: string | undefined) =>
   declaringBy(declaringIn(config, env)) === 'exports';
 

@@ -1,7 +1,4 @@
-/**
- * Backups of a state folder, consistent as after a power cut: most bytes are copied while workerd runs, then it is
- * stopped while the rest is.
- */
+/** Backups of a state folder, consistent as after a power cut: workerd is stopped only for what changed meanwhile. */
 import { createHash } from 'node:crypto';
 import { constants, createReadStream, existsSync, type Stats } from 'node:fs';
 import {
@@ -54,17 +51,13 @@ interface List {
   files: Record<string, [bytes: number, hash: string]>;
 }
 
-/** What was copied. */
 export interface Copied {
   folder: string;
   files: number;
   bytes: number;
 }
 
-/**
- * Copies the databases of a state folder into an empty or new `target`.
- * @returns `heldMs`: how long writes were blocked; absent: nothing ran
- */
+/** Copies the databases into an empty or new `target`. @returns `heldMs`: writes were blocked; absent: nothing ran */
 export async function backUp(state: string, target: string, now: () => number): Promise<Copied & { heldMs?: number }> {
   const folder = knownFolder(state);
   const whole = resolve(target);
@@ -186,7 +179,6 @@ async function copyRunning({ objects }: StateFolder, part: string, door: Door, n
   }
 }
 
-/** From a folder that no one serves. */
 async function copyResting(folder: StateFolder, part: string, now: () => number) {
   const door = await openDoor(folder.door, folder.path, { pid: process.pid }, refuse);
   try {

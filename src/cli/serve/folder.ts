@@ -61,7 +61,6 @@ export function knownFolder(path: string): StateFolder {
   return partsOf(whole);
 }
 
-/** Is there anything in this folder? */
 export function isEmpty(path: string): boolean {
   return !existsSync(path) || readdirSync(path).every((name) => name === 'lost+found');
 }

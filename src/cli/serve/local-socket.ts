@@ -32,10 +32,7 @@ const MAX_SOCKET_PATH = 100;
 
 export const isWindows = process.platform === 'win32';
 
-/**
- * Calls `use` with a short enough path of the socket, relative to its folder if need be; `use` must bind or connect
- * synchronously.
- */
+/** Calls `use`, which must bind or connect synchronously, with a path that is short enough for a socket. */
 export function reach<T>(path: string, use: (path: string) => T): T {
   if (isWindows || Buffer.byteLength(path) <= MAX_SOCKET_PATH) return use(path);
   const before = process.cwd();

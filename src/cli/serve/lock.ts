@@ -23,7 +23,6 @@ const LOOK_MS = 5;
 /** A candidate that is neither refused nor owner after this time stands still, ms. */
 const PATIENCE_MS = 10_000;
 
-/** Another process has the lock. */
 export class InUse extends CliError {
   constructor(folder: string, { pid, url }: Partial<Occupant>) {
     super(

@@ -1,6 +1,4 @@
-/**
- * How many files the runtime may have open. It inherits the limit of this program, which Node raises as far as it may.
- */
+/** How many files the runtime may have open: the limit of this program, which Node raises as far as it may. */
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 

@@ -1,6 +1,4 @@
-/**
- * Keeps workerd running: starts, restarts after a crash, pauses, ends it. Stored alarms survive; due jobs run later.
- */
+/** Keeps workerd running: starts, restarts after a crash, pauses, ends it. Stored alarms survive. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
@@ -33,7 +31,6 @@ export interface RuntimeOptions {
   host: string;
   /** It needs what workerd calls experimental. */
   isExperimental: boolean;
-  /** It listens. */
   ready(port: number): void;
   /** Does this process still have the lock of the folder? */
   mayStart(): Promise<boolean>;
@@ -106,7 +103,6 @@ export class Runtime {
     await gone;
   }
 
-  /** Is it still held for the holder of this number? */
   isHeld(id: number): boolean {
     return this.held?.id === id;
   }
@@ -204,7 +200,6 @@ export class Runtime {
     });
   }
 
-  /** It died: starts it again, and again. */
   private async again(how: string): Promise<void> {
     const { log, now } = this.options;
     if (now() - this.startedAt >= WELL_MS) this.pauseMs = FIRST_PAUSE_MS;
@@ -224,7 +219,6 @@ export class Runtime {
   }
 }
 
-/** Has every thread of a process stopped? */
 function hasStopped(pid: number): boolean {
   if (process.platform !== 'linux') {
     return /^T/.test(execFileSync('ps', ['-o', 'state=', '-p', String(pid)], { encoding: 'utf8' }).trim());

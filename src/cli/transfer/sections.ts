@@ -1,13 +1,9 @@
-/**
- * A file of `tocsin export`: a section per queue. A deployment's first section names the queues, so a missing one is
- * noticed.
- */
+/** A file of `tocsin export`: a section per queue. A deployment's first section names all queues. */
 import { createReadStream } from 'node:fs';
 import { pieces } from '../../client/export';
 import { type ExportEnd, FileError, linesOf, type Part, PartReader } from '../../job/export/file';
 import { CliError } from '../failure';
 
-/** Where a section begins and ends, and its parts. */
 export interface Visitor {
   /** @param queue null: what holds for all queues */
   begin?(queue: string | null): Promise<void>;
