@@ -47,8 +47,13 @@ export function warningsOf({ warnings }: Terminal): { warnings?: string[] } {
 
 type Read = (text: string, before?: never) => unknown;
 
-/** An option or an argument: how it is written, what it means, how it is read (default: as text), its default. */
-export type Flag = readonly [written: string, description: string, read?: Read | undefined, initial?: unknown];
+/** How it is written, what it means, how it is read (a function, or one of these words; absent: as text), its default. */
+export type Flag = readonly [
+  written: string,
+  description: string,
+  read?: Read | readonly string[] | undefined,
+  initial?: unknown,
+];
 
 /** Flags by the members that they set. */
 export type Flags = Readonly<Record<string, Flag>>;
@@ -76,7 +81,9 @@ export type Given<A extends Arguments> = {
         ? string[]
         : A[At] extends readonly [`[${string}`, string]
           ? string | undefined
-          : string
+          : A[At] extends readonly [string, string, readonly (infer Word)[]]
+            ? Word
+            : string
     : never;
 };
 
@@ -160,7 +167,8 @@ export function commandOf(terminal: Terminal, it: Action): Command {
 export const optionOf = (flag: Flag): Option => readAs(new Option(flag[0], flag[1]), flag);
 
 function readAs<T extends Option | Argument>(one: T, [, , read, initial]: Flag): T {
-  if (read) one.argParser(read as (text: string) => unknown);
+  if (typeof read === 'function') one.argParser(read as (text: string) => unknown);
+  else if (read) one.choices(read);
   if (initial !== undefined) one.default(initial);
   return one;
 }

@@ -18,7 +18,7 @@ import { job } from './commands/job';
 import { changes, jobs } from './commands/jobs';
 import { limits } from './commands/limits';
 import { maintenance } from './commands/maintenance';
-import { migrateCommand } from './commands/migrate';
+import { migrating } from './commands/migrate';
 import { pools } from './commands/pools';
 import { queues } from './commands/queues';
 import { schemas } from './commands/schemas';
@@ -48,9 +48,7 @@ export function createProgram(terminal: Terminal, version: string): Command {
     restoreCommand(terminal),
     ...[apply, enqueue, jobs, ...job, ...changes, dead, failures, queues, groups, exporting, importing, targets, tail],
     topCommand(terminal),
-    ...[maintenance, crons, workflows, limits, pools, schemas, alerts, webhooks],
-    migrateCommand(terminal),
-    ...[audit, doctor(version)],
+    ...[maintenance, crons, workflows, limits, pools, schemas, alerts, webhooks, migrating, audit, doctor(version)],
   ];
   for (const one of commands) program.addCommand(one instanceof Command ? one : commandOf(terminal, one));
   return program;

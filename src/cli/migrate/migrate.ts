@@ -1,6 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { TocsinClient } from '../../client/client';
-import { own } from '../../job/own';
 import { usageError } from '../failure';
 import { openBullMQ } from './bullmq';
 import type { ForeignQueues, FoundSchedule, Opening } from './found';
@@ -20,15 +19,19 @@ interface System {
   hasCrontab?: true;
 }
 
-export const SYSTEMS: Readonly<Record<string, System>> = {
+export const SYSTEMS = {
   bullmq: { open: openBullMQ, within: 'bull', option: 'prefix' },
   'graphile-worker': { open: openGraphileWorker, within: 'graphile_worker', option: 'schema', hasCrontab: true },
   'pg-boss': { open: openPgBoss, within: 'pgboss', option: 'schema' },
   sidekiq: { open: openSidekiq, within: '', option: 'prefix' },
-};
+} as const satisfies Record<string, System>;
+
+export type SystemName = keyof typeof SYSTEMS;
+
+export const SYSTEM_NAMES = Object.keys(SYSTEMS) as SystemName[];
 
 export interface Migration {
-  system: string;
+  system: SystemName;
   url: string;
   within: string | undefined;
   crontab: string | undefined;
@@ -45,7 +48,7 @@ export interface Migration {
 /** Moves it. @throws {CliError} where the source cannot be read @throws {TocsinError} where nothing can be sent */
 export async function migrate(migration: Migration): Promise<Tally> {
   const { system, url, crontab, queues, renamed, tocsin, now, progress } = migration;
-  const { open, within: usual } = own(SYSTEMS, system) as System;
+  const { open, within: usual } = SYSTEMS[system];
   const within = migration.within ?? usual;
   const source = await open({ url, within, crontab, now: now() });
   const tally = new Tally(source.remarks);

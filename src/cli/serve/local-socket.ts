@@ -82,21 +82,25 @@ function listening(server: Server, path: string): Promise<void> {
   });
 }
 
+/** Calls `take` with each whole line of a text that comes in pieces. */
+export function byLine(take: (line: string) => void): (piece: string) => void {
+  let rest = '';
+  return (piece) => {
+    const lines = (rest + piece).split('\n');
+    rest = lines.pop() ?? '';
+    for (const line of lines) take(line);
+  };
+}
+
 function serve(socket: Socket, self: () => Occupant, answer: Answerer): void {
   let ended: (() => void) | undefined;
   let isOver = false;
-  let rest = '';
   socket.setEncoding('utf8');
   socket.on('error', () => socket.destroy());
   socket.on('close', () => {
     isOver = true;
     ended?.();
     ended = undefined;
-  });
-  socket.on('data', (piece) => {
-    const lines = (rest + piece).split('\n');
-    rest = lines.pop() ?? '';
-    for (const line of lines) void take(line);
   });
   const take = async (request: string) => {
     if (request === 'who') return void socket.write(`${JSON.stringify(self())}\n`);
@@ -109,6 +113,8 @@ function serve(socket: Socket, self: () => Occupant, answer: Answerer): void {
     if (isOver) ended?.();
     else socket.write(`${JSON.stringify(given.answer)}\n`);
   };
+  const read = byLine((line) => void take(line));
+  socket.on('data', read);
 }
 
 /** Who listens at a socket; undefined: no process. One that does not answer in time counts, too. */
@@ -146,7 +152,6 @@ export async function knock(path: string): Promise<Door | undefined> {
   if (failed && NO_ONE.includes(failed.code ?? '')) return undefined;
   if (failed) throw new CliError(`${path} cannot be reached: ${failed.message}.`, 'Another user may serve the folder.');
   let isOver = false;
-  let rest = '';
   const waiting: ((line: string | undefined) => void)[] = [];
   socket.setEncoding('utf8');
   socket.on('error', () => socket.destroy());
@@ -154,11 +159,8 @@ export async function knock(path: string): Promise<Door | undefined> {
     isOver = true;
     for (const give of waiting.splice(0)) give(undefined);
   });
-  socket.on('data', (piece) => {
-    const lines = (rest + piece).split('\n');
-    rest = lines.pop() ?? '';
-    for (const line of lines) waiting.shift()?.(line);
-  });
+  const read = byLine((line) => waiting.shift()?.(line));
+  socket.on('data', read);
   return {
     isOver: () => isOver,
     close: () => socket.destroy(),

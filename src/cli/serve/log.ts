@@ -2,6 +2,7 @@ import { stripVTControlCharacters } from 'node:util';
 import { parseObject } from '../../job/envelope/fields';
 import { own } from '../../job/own';
 import { jsonText, onOneLine } from '../output';
+import { byLine } from './local-socket';
 
 export type Level = 'debug' | 'info' | 'warn' | 'error';
 
@@ -57,15 +58,10 @@ export class Log {
 
   /** Reads what the runtime prints, in pieces of any size. @param received gets each message of the runtime itself */
   reader(received: (message: string, level: Level) => void = () => undefined): (piece: string) => void {
-    let rest = '';
-    return (piece) => {
-      const lines = (rest + piece).split('\n');
-      rest = lines.pop() ?? '';
-      for (const printed of lines) {
-        const line = stripVTControlCharacters(printed);
-        if (line.trim() !== '') this.passOn(line, received);
-      }
-    };
+    return byLine((printed) => {
+      const line = stripVTControlCharacters(printed);
+      if (line.trim() !== '') this.passOn(line, received);
+    });
   }
 
   /** A line of the runtime: JSON or text. The runtime names a file as the source; a Worker has none. */

@@ -7,7 +7,7 @@ import type { Readable } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
 import { CliError } from '../failure';
 import type { StateFolder } from './folder';
-import { reach } from './local-socket';
+import { byLine, reach } from './local-socket';
 import type { Level, Log } from './log';
 
 /** Pauses before another start, ms: twice as long each time. */
@@ -154,11 +154,11 @@ export class Runtime {
     });
     this.child = child;
     this.startedAt = now();
-    const heard = (message: string, level: Level) => {
+    const received = (message: string, level: Level) => {
       if (level === 'error') this.complaint ||= message;
     };
-    child.stdout?.setEncoding('utf8').on('data', log.reader(heard));
-    child.stderr?.setEncoding('utf8').on('data', log.reader(heard));
+    child.stdout?.setEncoding('utf8').on('data', log.reader(received));
+    child.stderr?.setEncoding('utf8').on('data', log.reader(received));
     writeFileSync(folder.parent, `${process.pid}\n`);
     if (child.pid !== undefined) writeFileSync(folder.pid, `${child.pid}\n`);
     const died = new Promise<string>((resolve) => {
@@ -185,18 +185,15 @@ export class Runtime {
   private listening({ stdio }: ChildProcess): Promise<number> {
     const wanted = new Set(['http', ...(this.options.folder.inner === undefined ? [] : ['inner'])]);
     let port = 0;
-    let rest = '';
     return new Promise((resolve) => {
-      (stdio[3] as Readable).setEncoding('utf8').on('data', (piece: string) => {
-        const lines = (rest + piece).split('\n');
-        rest = lines.pop() ?? '';
-        for (const line of lines.filter(Boolean)) {
-          const said = JSON.parse(line) as { event: string; socket: string; port: number };
-          if (said.event === 'listen' && said.socket === 'http') port = said.port;
-          if (said.event === 'listen') wanted.delete(said.socket);
-        }
+      const read = byLine((line) => {
+        if (line === '') return;
+        const { event, socket, port: found } = JSON.parse(line) as { event: string; socket: string; port: number };
+        if (event === 'listen' && socket === 'http') port = found;
+        if (event === 'listen') wanted.delete(socket);
         if (wanted.size === 0) resolve(port);
       });
+      (stdio[3] as Readable).setEncoding('utf8').on('data', read);
     });
   }
 

@@ -99,7 +99,10 @@ export async function serve(terminal: Terminal, cwd: string, options: ServeOptio
       ...(cluster && { cluster }),
     });
     writeFileSync(file, config, { mode: 0o600 });
-    const told = once((port: number) => {
+    let isAnnounced = false;
+    const announce = (port: number) => {
+      if (isAnnounced) return;
+      isAnnounced = true;
       const address = url(port);
       const access = keys === 0 ? 'no key' : keys === 1 ? 'one key' : `${keys} keys`;
       const dashboard = `${address}/ojs/ui`;
@@ -109,7 +112,7 @@ export async function serve(terminal: Terminal, cwd: string, options: ServeOptio
       const facts = { url: address, dashboard, state: folder.path, ...(cluster && { cluster: cluster.bucket }) };
       log.info(message, { ...facts, keys, workers: names, workerd: version });
       if (keys === 0) log.warn('no key is set: every caller of this address may do everything; set API_KEYS');
-    });
+    };
     runtime = new Runtime({
       ...{ binary, file, folder, log, now: terminal.now, host: hostText(options.host) },
       env: { ...environment(terminal), ...inFull(variables.runtime), ...variables.shared, ...variables.queue },
@@ -117,7 +120,7 @@ export async function serve(terminal: Terminal, cwd: string, options: ServeOptio
       mayStart: door.check,
       ready: (port) => {
         void opened(folder, runtime as Runtime).then(() => {
-          told(port);
+          announce(port);
           // What the code declares takes effect, although no one has called yet.
           void runtime?.ask('/wake', START_MS).then((found) => {
             if (typeof found?.problem === 'string') log.error(`every request is refused: ${found.problem}`);
@@ -144,15 +147,15 @@ async function opened(folder: StateFolder, runtime: Runtime): Promise<void> {
 async function untilEnded(runtime: Runtime, log: Log, graceMs: number, closeMs: number): Promise<void> {
   const atExit = () => runtime.killNow();
   process.on('exit', atExit);
-  let told: (signal: NodeJS.Signals) => void = () => undefined;
+  let notify: (signal: NodeJS.Signals) => void = () => undefined;
   const signalled = new Promise<NodeJS.Signals>((resolve) => {
-    told = resolve;
+    notify = resolve;
   });
   const hurry = new AbortController();
   let signals = 0;
   const listener = (signal: NodeJS.Signals) => {
     if (++signals > 1) hurry.abort();
-    told(signal);
+    notify(signal);
   };
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, listener);
   const started = runtime.start();
@@ -284,11 +287,3 @@ function inFull(variables: Readonly<Record<string, string>>): Record<string, str
 }
 
 const hostText = (host: string) => (isIP(host) === 6 ? `[${host}]` : host);
-
-function once<T>(run: (value: T) => void): (value: T) => void {
-  let isDone = false;
-  return (value) => {
-    if (!isDone) run(value);
-    isDone = true;
-  };
-}
