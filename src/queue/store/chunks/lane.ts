@@ -38,9 +38,9 @@ function split(jobs: readonly Gathered[], isFirst: (job: Gathered) => boolean): 
 /** The jobs of one chunk, and those of the next ones, in order. */
 export class ChunkLane {
   readonly jobs: Gathered[] = [];
-  /** When it starts at the latest, epoch ms, and how often that has changed: an older moment counts no more. */
+  /** When it starts at the latest, epoch ms; of one moment, the lower turn comes first. */
   moment = Number.POSITIVE_INFINITY;
-  stamp = 0;
+  turn = 0;
   /** Its virtual time: jobs taken, divided by its weight. */
   time = 0;
   /** With this number of jobs it gave less than a chunk: it waits for another one, or for its moment. */

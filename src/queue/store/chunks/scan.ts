@@ -8,15 +8,8 @@
  */
 import { Scan } from '../scan';
 import type { Sizes } from '../sizes';
+import { SortedList } from '../sorted-list';
 import { ChunkLane, type Gathered, type Offer } from './lane';
-
-/** When a lane starts at the latest, as far as was known when it had this stamp. */
-interface Moment {
-  /** Epoch ms. */
-  at: number;
-  lane: ChunkLane;
-  stamp: number;
-}
 
 /** Whose job it is that is gathered. */
 export interface Place {
@@ -45,8 +38,9 @@ export class ChunkScan extends Scan {
   private readonly edited = new Set<number>();
   /** Groups that start no job before a moment, epoch ms. */
   private readonly closed = new Map<string, number>();
-  /** In order; stale ones are passed over. */
-  private readonly moments: Moment[] = [];
+  /** Lanes that will be ready by themselves. */
+  private moments = new SortedList<ChunkLane, ChunkLane>(byMoment);
+  private expected = 0;
   private time = 0;
   /** Jobs that were passed over may start: everything is read again. */
   private isStale = false;
@@ -177,19 +171,19 @@ export class ChunkScan extends Scan {
   look(rules: LaneRules, now: number): void {
     for (const [lane, why] of this.changed) this.assess(lane, rules, now, why === 'freed');
     this.changed.clear();
-    for (let first = this.firstMoment(); first && first.at <= now; first = this.firstMoment()) {
-      this.moments.shift();
+    for (let { first } = this.moments; first && first.moment <= now; { first } = this.moments) {
+      this.moments.delete(first);
       // If the clock is set back, the moment comes again.
-      first.lane.moment = Number.NEGATIVE_INFINITY;
-      this.ready.add(first.lane);
+      first.moment = Number.NEGATIVE_INFINITY;
+      this.ready.add(first);
     }
-    const first = this.isFull && this.ready.size === 0 ? this.firstMoment() : undefined;
-    if (first) this.ready.add(first.lane);
+    const { first } = this.moments;
+    if (first && this.isFull && this.ready.size === 0) this.ready.add(first);
   }
 
   /** When the next lane is ready by itself, epoch ms; undefined: none is. */
   get nextMoment(): number | undefined {
-    return this.firstMoment()?.at;
+    return this.moments.first?.moment;
   }
 
   /** The group may start no job before this moment, epoch ms. */
@@ -226,7 +220,7 @@ export class ChunkScan extends Scan {
     this.exact = false;
     const { lanes, byKey, byGroup, changed, ready, closed, edited } = this;
     for (const memory of [lanes, byKey, byGroup, changed, ready, closed, edited]) memory.clear();
-    this.moments.length = 0;
+    this.moments = new SortedList<ChunkLane, ChunkLane>(byMoment);
     this.isStale = false;
   }
 
@@ -252,45 +246,24 @@ export class ChunkScan extends Scan {
     if (lane.isCut && !lane.isHeld && lane.jobs.length < lane.wanted) this.isStale = true;
     if (at <= now) this.ready.add(lane);
     if (at === lane.moment) return;
+    this.moments.delete(lane);
     lane.moment = at;
-    lane.stamp++;
-    if (at > now && at < Number.POSITIVE_INFINITY) this.expect({ at, lane, stamp: lane.stamp });
+    lane.turn = this.expected++;
+    if (at > now && at < Number.POSITIVE_INFINITY) this.moments.add(lane);
   }
 
   private forget(lane: ChunkLane): void {
     this.lanes.delete(lane.name);
     if (lane.isCut) this.isStale = true;
-    lane.stamp++;
+    this.moments.delete(lane);
     if (lane.group === undefined) return;
     const lanes = this.byGroup.get(lane.group);
     lanes?.delete(lane);
     if (lanes?.size === 0) this.byGroup.delete(lane.group);
   }
-
-  private expect(moment: Moment): void {
-    const { moments } = this;
-    let [low, high] = [0, moments.length];
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if ((moments[middle] as Moment).at <= moment.at) low = middle + 1;
-      else high = middle;
-    }
-    moments.splice(low, 0, moment);
-  }
-
-  private firstMoment(): Moment | undefined {
-    let stale = 0;
-    for (const moment of this.moments) {
-      if (moment.stamp === moment.lane.stamp) {
-        this.moments.splice(0, stale);
-        return moment;
-      }
-      stale++;
-    }
-    this.moments.length = 0;
-    return undefined;
-  }
 }
+
+const byMoment = (a: ChunkLane, b: ChunkLane): number => a.moment - b.moment || a.turn - b.turn;
 
 /** Names the lane of the jobs of one group that may not start, beside those of the lane that they belong to. */
 const parkedName = (lane: string, group: string): string => `held ${lane} ${group}`;
