@@ -10,6 +10,34 @@ export function rows<T extends Row>(sql: SqlStorage, statement: string, ...bindi
   return sql.exec<T>(statement, ...bindings).toArray();
 }
 
+/** The first row of a query; undefined where there is none. */
+export function firstRow<T extends Row>(sql: SqlStorage, query: string, ...bindings: SqlStorageValue[]): T | undefined {
+  return rows<T>(sql, query, ...bindings)[0];
+}
+
+/** The values of a query for one column. */
+export function column<T extends SqlStorageValue>(sql: SqlStorage, query: string, ...bindings: SqlStorageValue[]): T[] {
+  return Array.from(sql.exec(query, ...bindings).raw<[T]>(), ([value]) => value);
+}
+
+/** The only value of a query; undefined where there is no row, or null in it. */
+export function cell<T extends SqlStorageValue>(
+  sql: SqlStorage,
+  query: string,
+  ...bindings: SqlStorageValue[]
+): T | undefined {
+  return column<T | null>(sql, query, ...bindings)[0] ?? undefined;
+}
+
+/** Parses a stored text; undefined where it is damaged: that must not stop its object. */
+export function parseStored(text: string, parse: (text: string) => unknown = JSON.parse): unknown {
+  try {
+    return parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
 /** Writes a row, replacing the one with the same key. One row written, and one for each index. */
 export function put(sql: SqlStorage, table: string, row: Row): void {
   const names = Object.keys(row);

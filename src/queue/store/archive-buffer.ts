@@ -1,4 +1,5 @@
 /** Completed jobs on their way into the archive, many to a row. */
+import { cell, firstRow, put, rows } from '../../durable/sql';
 import { parseExactly } from '../../job/envelope/exact';
 import { enlisted } from '../../job/envelope/json-text';
 import { sequenceOf } from '../../job/ids';
@@ -63,8 +64,8 @@ export class ArchiveBuffer {
 
   /** No chunk has a job with a higher sequence number. A few rows are read once. */
   archivedUntil(): number {
-    const highest = `SELECT max(hi) AS hi FROM archive WHERE lo > (SELECT max(lo) FROM archive) - ${SPAN}`;
-    this.highest ??= this.sql.exec<{ hi: number | null }>(highest).one().hi ?? 0;
+    const highest = `SELECT max(hi) FROM archive WHERE lo > (SELECT max(lo) FROM archive) - ${SPAN}`;
+    this.highest ??= cell<number>(this.sql, highest) ?? 0;
     return this.highest;
   }
 
@@ -87,7 +88,7 @@ export class ArchiveBuffer {
     let members = `"b":${body}`;
     if (result !== undefined) {
       if (result.length > FAR_RESULT || body.length + result.length > MAX_CHUNK) {
-        this.sql.exec('INSERT OR REPLACE INTO results (key, value) VALUES (?, ?)', job.k, result).toArray();
+        put(this.sql, 'results', { key: job.k, value: result });
         members += ',"far":1';
       } else {
         members += `,"r":${result}`;
@@ -146,32 +147,18 @@ export class ArchiveBuffer {
       joined.chars += chars;
       const join = `UPDATE archive SET hi = max(hi, ?), jobs = jobs + ?, ended_at = max(ended_at, ?),
         data = substr(data, 1, length(data) - 1) || ',' || ?, meters = ? WHERE chunk = ? AND lo = ? RETURNING chunk`;
-      const bindings = [
-        hi,
-        chunk.length,
-        endedAt,
-        enlisted('', jobs, ']'),
-        this.metersText('joined'),
-        joined.chunk,
-        joined.lo,
-      ];
+      const added = [hi, chunk.length, endedAt, enlisted('', jobs, ']'), this.metersText('joined')];
       // It may have been removed meanwhile.
-      if (this.sql.exec(join, ...bindings).toArray().length > 0) return;
+      if (cell(this.sql, join, ...added, joined.chunk, joined.lo) !== undefined) return;
     }
-    const written = this.sql
-      .exec<{ chunk: number }>(
-        `INSERT INTO archive (chunk, lo, hi, jobs, ended_at, data, meters)
-         VALUES (coalesce(?, ${NEXT_CHUNK}), ?, ?, ?, ?, ?, ?) RETURNING chunk`,
-        keptUntil > 0 ? freeNumber(this.sql, keptUntil) : null,
-        lo,
-        hi,
-        chunk.length,
-        endedAt,
-        enlisted('[', jobs, ']'),
-        keptUntil > 0 ? null : this.metersText('chunk'),
-      )
-      .one();
-    if (keptUntil === 0) this.newest = { chunk: written.chunk, lo, removedAt: removedAt(endedAt), chars };
+    const insert = `INSERT INTO archive (lo, hi, jobs, ended_at, data, chunk, meters)
+      VALUES (?, ?, ?, ?, ?, coalesce(?, ${NEXT_CHUNK}), ?) RETURNING chunk`;
+    const row = [lo, hi, chunk.length, endedAt, enlisted('[', jobs, ']')];
+    if (keptUntil > 0) rows(this.sql, insert, ...row, freeNumber(this.sql, keptUntil), null);
+    else {
+      const written = cell<number>(this.sql, insert, ...row, null, this.metersText('chunk')) as number;
+      this.newest = { chunk: written, lo, removedAt: removedAt(endedAt), chars };
+    }
   }
 
   /** The newest chunk, if these jobs may join it. */
@@ -191,12 +178,9 @@ export class ArchiveBuffer {
 
   private readNewest(removedAt: (endedAt: number) => number): Newest | null {
     type Row = { chunk: number; lo: number; ended_at: number; chars: number };
-    const [row] = this.sql
-      .exec<Row>(
-        `SELECT chunk, lo, ended_at, CASE WHEN ${ARCHIVED} = data THEN length(data) ELSE ${MAX_CHUNK} END AS chars
-         FROM archive WHERE chunk > 0 ORDER BY chunk DESC LIMIT 1`,
-      )
-      .toArray();
+    const last = `SELECT chunk, lo, ended_at, CASE WHEN ${ARCHIVED} = data THEN length(data) ELSE ${MAX_CHUNK} END
+      AS chars FROM archive WHERE chunk > 0 ORDER BY chunk DESC LIMIT 1`;
+    const row = firstRow<Row>(this.sql, last);
     return row ? { chunk: row.chunk, lo: row.lo, chars: row.chars, removedAt: removedAt(row.ended_at) } : null;
   }
 }

@@ -5,7 +5,7 @@
  *
  * Jobs with their own retention share chunks of one removal moment, numbered by {@link freeNumber}.
  */
-import { type Fragment, LIMIT } from '../../durable/sql';
+import { cell, column, type Fragment, firstRow, LIMIT, parseStored, rows } from '../../durable/sql';
 import { parseExactly } from '../../job/envelope/exact';
 import { sequenceOf } from '../../job/ids';
 import { ARCHIVED, type DamagedChunk, damagedChunk, keysOf } from './damaged-chunks';
@@ -44,10 +44,7 @@ export interface Pruning {
 
 /** The jobs of a chunk that can be read. Unreadable ones hide no others, and are pruned in time. */
 function jobsIn(sql: SqlStorage, { chunk, data }: { chunk: number; data: string }): ArchivedJob[] {
-  let jobs: unknown;
-  try {
-    jobs = parseExactly(data);
-  } catch {}
+  const jobs = parseStored(data, parseExactly);
   const readable = Array.isArray(jobs) ? (jobs as (ArchivedJob | null)[]).filter(isJob) : [];
   if (!Array.isArray(jobs) || readable.length < jobs.length) damagedChunk(sql, chunk);
   return readable;
@@ -77,15 +74,15 @@ type Chunk = { chunk: number; data: string; jobs: number; ended_at: number };
 
 const CHUNK = 'SELECT chunk, data, jobs, ended_at FROM archive';
 
-/** The chunks in which the job with this sequence number may lie. */
-function chunksAround(sql: SqlStorage, sequence: number): number[] {
+/** The chunks in which jobs with these sequence numbers may lie. */
+function chunksAround(sql: SqlStorage, first: number, last = first): number[] {
   const query = 'SELECT chunk FROM archive WHERE lo > ? AND lo <= ? AND hi >= ?';
-  return Array.from(sql.exec<{ chunk: number }>(query, sequence - SPAN, sequence, sequence), ({ chunk }) => chunk);
+  return column(sql, query, first - SPAN, last, first);
 }
 
 export function farResult(sql: SqlStorage, job: ArchivedJob): string | undefined {
   if (!job.far) return undefined;
-  return sql.exec<{ value: string }>('SELECT value FROM results WHERE key = ?', job.k).toArray()[0]?.value;
+  return cell(sql, 'SELECT value FROM results WHERE key = ?', job.k);
 }
 
 /** The number of completed jobs in each database: counted when first asked for, then kept in memory. */
@@ -94,7 +91,7 @@ const counts = new WeakMap<SqlStorage, number>();
 export function countArchived(sql: SqlStorage): number {
   const known = counts.get(sql);
   if (known !== undefined) return known;
-  const count = sql.exec<{ n: number | null }>('SELECT sum(jobs) AS n FROM archive').one().n ?? 0;
+  const count = cell<number>(sql, 'SELECT sum(jobs) FROM archive') ?? 0;
   counts.set(sql, count);
   return count;
 }
@@ -127,20 +124,14 @@ export function* archivedBackwards(
     const bottom = windowBelow(sql, top);
     if (bottom === undefined) return;
     // Any job from bottom on is in a chunk that starts within one span below.
-    const jobs = sql
-      .exec<{ k: number; json: string | null }>(
-        `SELECT k, CASE WHEN hit THEN json END AS json FROM (
-           SELECT job.value ->> '$.k' AS k, ${condition.sql} AS hit, job.value AS json
-           FROM archive, json_each(${ARCHIVED}) AS job
-           WHERE lo > ? AND lo <= ? AND hi >= ? AND job.type = 'object')`,
-        ...condition.bindings,
-        bottom - SPAN,
-        top,
-        bottom,
-      )
-      .toArray()
-      .map(({ k, json }) => ({ key: k, json }))
-      .filter(({ key }) => typeof key === 'number' && sequenceOf(key) >= bottom && sequenceOf(key) <= top);
+    const among = `SELECT key, CASE WHEN hit THEN json END AS json FROM (
+      SELECT job.value ->> '$.k' AS key, ${condition.sql} AS hit, job.value AS json
+      FROM archive, json_each(${ARCHIVED}) AS job
+      WHERE lo > ? AND lo <= ? AND hi >= ? AND job.type = 'object')`;
+    const bounds = [bottom - SPAN, top, bottom];
+    const jobs = rows<{ key: number; json: string | null }>(sql, among, ...condition.bindings, ...bounds).filter(
+      ({ key }) => typeof key === 'number' && sequenceOf(key) >= bottom && sequenceOf(key) <= top,
+    );
     yield* jobs.sort((a, b) => sequenceOf(b.key) - sequenceOf(a.key));
     top = bottom - 1;
   }
@@ -172,15 +163,9 @@ export function archivedAfter(
 ): { jobs: ArchivedJob[]; until: number; damaged: number } {
   const top = Math.min(until, windowAbove(sql, after));
   // Any job up to there is in a chunk that starts within one span below.
-  const places = sql
-    .exec<{ k: number; chars: number }>(
-      `SELECT job.value ->> '$.k' AS k, length(job.value) AS chars FROM archive, json_each(${ARCHIVED}) AS job
-       WHERE lo > ? AND lo <= ? AND hi > ? AND job.type = 'object'`,
-      after - SPAN,
-      top,
-      after,
-    )
-    .toArray()
+  const among = `SELECT job.value ->> '$.k' AS k, length(job.value) AS chars
+    FROM archive, json_each(${ARCHIVED}) AS job WHERE lo > ? AND lo <= ? AND hi > ? AND job.type = 'object'`;
+  const places = rows<{ k: number; chars: number }>(sql, among, after - SPAN, top, after)
     .filter(({ k }) => typeof k === 'number' && sequenceOf(k) > after && sequenceOf(k) <= top)
     .sort((a, b) => sequenceOf(a.k) - sequenceOf(b.k));
   let chars = 0;
@@ -192,8 +177,8 @@ export function archivedAfter(
   const keys = taken.map(({ k }) => k);
   const found = findArchived(sql, keys);
   const last = taken.length < places.length ? sequenceOf(keys.at(-1) as number) : top;
-  const lost = 'SELECT sum(jobs) AS n FROM archive WHERE lo > ? AND lo <= ? AND NOT json_valid(data)';
-  const damaged = sql.exec<{ n: number | null }>(lost, after, last).one().n ?? 0;
+  const lost = 'SELECT sum(jobs) FROM archive WHERE lo > ? AND lo <= ? AND NOT json_valid(data)';
+  const damaged = cell<number>(sql, lost, after, last) ?? 0;
   return { jobs: keys.flatMap((key) => found.get(key) ?? []), until: last, damaged };
 }
 
@@ -224,15 +209,8 @@ export function pruneArchive(archive: Archive, cutoff: number, limit: number, pr
 
 /** Deletes chunks whose jobs were kept until `now`, at most `limit` rows. */
 export function pruneKeptChunks(archive: Archive, now: number, limit: number, pruning?: Pruning): Pruned {
-  const due = archive.sql
-    .exec<{ chunk: number }>(`SELECT chunk FROM archive WHERE chunk <= ? ORDER BY chunk ${LIMIT}`, lastDue(now), limit)
-    .toArray();
-  return deleteChunks(
-    archive,
-    due.map(({ chunk }) => chunk),
-    limit,
-    pruning,
-  );
+  const due = `SELECT chunk FROM archive WHERE chunk <= ? ORDER BY chunk ${LIMIT}`;
+  return deleteChunks(archive, column(archive.sql, due, lastDue(now), limit), limit, pruning);
 }
 
 function deleteChunks(
@@ -266,48 +244,48 @@ function deleteChunks(
 /** Deletes the other rows of archived jobs, whose chunk is deleted or written without them. */
 function forgetBeside({ sql, blocks }: Archive, jobs: readonly ArchivedJob[]): void {
   blocks.vanish(jobs.map((job) => job.k));
-  const far = jobs.filter((job) => job.far).map((job) => job.k);
-  if (far.length > 0) {
-    sql.exec('DELETE FROM results WHERE key IN (SELECT value FROM json_each(?))', JSON.stringify(far)).toArray();
-  }
-  const checkpointed = jobs.filter((job) => job.cp).map((job) => job.k);
-  if (checkpointed.length > 0) {
-    const keys = JSON.stringify(checkpointed);
-    sql.exec('DELETE FROM checkpoints WHERE key IN (SELECT value FROM json_each(?))', keys).toArray();
-  }
-  const aliases = jobs.flatMap((job) => (job.a === undefined ? [] : [job.a]));
-  if (aliases.length > 0) {
-    sql.exec('DELETE FROM aliases WHERE id IN (SELECT value FROM json_each(?))', JSON.stringify(aliases)).toArray();
-  }
+  const keys = (isOne: (job: ArchivedJob) => unknown) => jobs.filter(isOne).map(({ k }) => k);
+  deleteAll(
+    sql,
+    'results',
+    keys(({ far }) => far),
+  );
+  deleteAll(
+    sql,
+    'checkpoints',
+    keys(({ cp }) => cp),
+  );
+  deleteAll(
+    sql,
+    'aliases',
+    jobs.flatMap(({ a }) => a ?? []),
+    'id',
+  ); // prettier
   forgetCompleted(sql, jobs);
+}
+
+/** Deletes the rows of a table that these names have. */
+function deleteAll(sql: SqlStorage, table: string, names: readonly (number | string)[], name = 'key'): void {
+  if (names.length === 0) return;
+  rows(sql, `DELETE FROM ${table} WHERE ${name} IN (SELECT value FROM json_each(?))`, JSON.stringify(names));
 }
 
 /** Deletes the other rows of unreadable jobs in a deleted chunk: of all its numbers that belong to no job. */
 function forgetLost({ sql, blocks }: Archive, damaged: DamagedChunk): void {
   const possible = keysOf(damaged);
   const open = 'SELECT key FROM jobs WHERE key IN (SELECT value FROM json_each(?))';
-  const rows = Array.from(sql.exec<{ key: number }>(open, JSON.stringify(possible)), ({ key }) => key);
-  const present = new Set([...findArchived(sql, possible).keys(), ...rows]);
+  const own = column<number>(sql, open, JSON.stringify(possible));
+  const present = new Set([...findArchived(sql, possible).keys(), ...own]);
   const gone = possible.filter((key) => !present.has(key) && !blocks.holds(key));
   blocks.vanish(gone);
-  for (const table of ['results', 'checkpoints', 'progress', 'aliases', 'unique_keys']) {
-    sql.exec(`DELETE FROM ${table} WHERE key IN (SELECT value FROM json_each(?))`, JSON.stringify(gone)).toArray();
-  }
+  for (const table of ['results', 'checkpoints', 'progress', 'aliases', 'unique_keys']) deleteAll(sql, table, gone);
 }
 
 /** Deletes these completed jobs from their chunks. Each chunk is rewritten without them, or deleted when empty. */
 export function deleteArchived(archive: Archive, keys: readonly number[]): void {
   const gone = new Set(keys);
-  for (const bounds of windowsOf(keys.map(sequenceOf))) {
-    const chunks = archive.sql
-      .exec<{ chunk: number }>(
-        'SELECT chunk FROM archive WHERE lo > ? AND lo <= ? AND hi >= ?',
-        bounds.lo - SPAN,
-        bounds.hi,
-        bounds.lo,
-      )
-      .toArray();
-    for (const { chunk } of chunks) deleteFrom(archive, chunk, gone);
+  for (const { lo, hi } of windowsOf(keys.map(sequenceOf))) {
+    for (const chunk of chunksAround(archive.sql, lo, hi)) deleteFrom(archive, chunk, gone);
   }
 }
 
@@ -324,7 +302,7 @@ function windowsOf(sequences: number[]): { lo: number; hi: number }[] {
 
 function deleteFrom(archive: Archive, chunk: number, gone: ReadonlySet<number>): void {
   const { sql } = archive;
-  const row = sql.exec<Chunk>(`${CHUNK} WHERE chunk = ?`, chunk).toArray()[0];
+  const row = firstRow<Chunk>(sql, `${CHUNK} WHERE chunk = ?`, chunk);
   const jobs = row ? jobsIn(sql, row) : [];
   const kept = jobs.filter((job) => !gone.has(job.k));
   if (kept.length === jobs.length) return;
@@ -342,6 +320,5 @@ function deleteFrom(archive: Archive, chunk: number, gone: ReadonlySet<number>):
 
 /** End time of the oldest chunk that the queue's retention removes, or undefined when there is none. */
 export function oldestArchived(sql: SqlStorage): number | undefined {
-  const oldest = 'SELECT ended_at FROM archive WHERE chunk >= 0 ORDER BY chunk LIMIT 1';
-  return sql.exec<{ ended_at: number }>(oldest).toArray()[0]?.ended_at;
+  return cell(sql, 'SELECT ended_at FROM archive WHERE chunk >= 0 ORDER BY chunk LIMIT 1');
 }

@@ -12,7 +12,7 @@
  *
  * Code that deletes a job's last trace calls {@link BlockTable.vanish}. Blocks whose jobs are all over are deleted.
  */
-import type { Fragment } from '../../durable/sql';
+import { cell, type Fragment } from '../../durable/sql';
 import { RANK_BIT, sequenceOf } from '../../job/ids';
 import type { BlockJob, BlockRow, BlocksMark, Elsewhere, NewBlock } from './block';
 import { ALL_BLOCKS, Block, encode, MAX_JOINING, parted, rowOf } from './block';
@@ -58,7 +58,7 @@ export class BlockTable {
   load(): void {
     this.uncache();
     this.markAll();
-    this.used = this.sql.exec(`SELECT 1 FROM ${this.table} LIMIT 1`).toArray().length > 0;
+    this.used = cell(this.sql, `SELECT 1 FROM ${this.table} LIMIT 1`) !== undefined;
   }
 
   /** Notes what the running transaction has gathered up to now. */
@@ -98,9 +98,8 @@ export class BlockTable {
   }
 
   highest(): number {
-    const query = `SELECT first + span - 1 AS highest FROM ${this.table} ORDER BY first DESC LIMIT 1`;
-    const [stored] = this.sql.exec<{ highest: number }>(query).toArray();
-    return Math.max(stored?.highest ?? 0, this.waiting.at(-1)?.key ?? 0);
+    const stored = cell<number>(this.sql, `SELECT first + span - 1 FROM ${this.table} ORDER BY first DESC LIMIT 1`);
+    return Math.max(stored ?? 0, this.waiting.at(-1)?.key ?? 0);
   }
 
   // ---- where a job is --------------------------------------------------------------------------
@@ -177,8 +176,8 @@ export class BlockTable {
   protected countAmong(among: Fragment, isAmong: (block: Block) => boolean): number {
     this.flush();
     if (!this.used) return 0;
-    const all = `SELECT sum(jobs) AS n FROM ${this.table} AS blocks WHERE ${among.sql}`;
-    let count = this.sql.exec<{ n: number | null }>(all, ...among.bindings).one().n ?? 0;
+    const all = `SELECT sum(jobs) FROM ${this.table} AS blocks WHERE ${among.sql}`;
+    let count = cell<number>(this.sql, all, ...among.bindings) ?? 0;
     if (count === 0) return 0;
     const isOver = (key: number) => {
       const block = this.at(key);
@@ -264,8 +263,7 @@ export class BlockTable {
 
   private newestFirst(): number | null {
     if (!this.used) return null;
-    const query = `SELECT max(first) AS first FROM ${this.table}`;
-    this.newest ??= this.sql.exec<{ first: number | null }>(query).one().first;
+    this.newest ??= cell<number>(this.sql, `SELECT max(first) FROM ${this.table}`) ?? null;
     return this.newest;
   }
 
@@ -373,8 +371,7 @@ export class BlockTable {
 
   private readData(block: Block): void {
     if (block.data !== undefined) return;
-    const query = `SELECT data FROM ${this.table} WHERE first = ?`;
-    block.data = this.sql.exec<{ data: string }>(query, block.first).toArray()[0]?.data ?? '';
+    block.data = cell<string>(this.sql, `SELECT data FROM ${this.table} WHERE first = ?`, block.first) ?? '';
     this.cache.keep(block);
   }
 

@@ -210,7 +210,7 @@ export class Block {
     } catch {
       this.setUnreadable(span);
     }
-    for (const offset of offsets(gone)) this.vanish(first + offset);
+    for (const offset of numbersIn(gone)) this.vanish(first + offset);
   }
 
   /** Bytes in memory without its data, about. */
@@ -341,14 +341,9 @@ export class Block {
   }
 }
 
-/** Offsets in the column `gone`. Of a damaged text, those that can be read: their jobs must not come back. */
-function offsets(gone: string | null): number[] {
-  if (gone === null) return [];
-  try {
-    const read: unknown = JSON.parse(gone);
-    if (Array.isArray(read)) return read as number[];
-  } catch {}
-  return gone.match(/\d+/g)?.map(Number) ?? [];
+/** What a column `gone` lists. Of a damaged text, what can be read: these jobs must not come back. */
+export function numbersIn(gone: string | null): number[] {
+  return gone?.match(/\d+/g)?.map(Number) ?? [];
 }
 
 /** What a transaction had gathered for a table. */

@@ -2,6 +2,7 @@
  * The rows of `checkpoints`, kept until the job is removed: its last checkpoint, and in `steps` its recorded steps.
  * Steps without a checkpoint have the sequence 0.
  */
+import { cell, put, rows } from '../../durable/sql';
 import type { StoredCheckpoint } from '../../rpc/workers';
 import type { CountingSql } from './counting-sql';
 
@@ -46,8 +47,7 @@ export class CheckpointTable {
   /** JSON text of the job's recorded steps. */
   steps(key: number): string | undefined {
     if (!this.used) return undefined;
-    const query = `SELECT ${STEPS} AS steps FROM checkpoints WHERE key = ?`;
-    const steps = this.sql.exec<{ steps: string | null }>(query, key).toArray()[0]?.steps ?? undefined;
+    const steps = cell<string>(this.sql, `SELECT ${STEPS} FROM checkpoints WHERE key = ?`, key);
     this.written.spend(steps?.length ?? 0);
     return steps;
   }
@@ -55,56 +55,42 @@ export class CheckpointTable {
   /** Bytes of what is stored of a job; 0 when there is nothing. */
   sizeOf(key: number): number {
     if (!this.used) return 0;
-    const size = 'SELECT length(CAST(data AS BLOB)) AS n FROM checkpoints WHERE key = ?';
-    return this.sql.exec<{ n: number }>(size, key).toArray()[0]?.n ?? 0;
+    return cell<number>(this.sql, 'SELECT length(CAST(data AS BLOB)) FROM checkpoints WHERE key = ?', key) ?? 0;
   }
 
   /** Replaces a job's checkpoint. One row written. @param saves number of saves so far */
   save(key: number, content: string, now: number, saves = 1): StoredCheckpoint {
-    const [{ sequence, chars }] = this.sql
-      .exec<{ sequence: number; chars: number }>(
-        `INSERT INTO checkpoints (key, sequence, created_at, data) VALUES (?, ?, ?, ?)
-         ON CONFLICT (key) DO UPDATE SET sequence = sequence + excluded.sequence, created_at = excluded.created_at,
-           data = CASE WHEN ${STEPS} IS NULL THEN excluded.data ELSE json_set(excluded.data, '$.steps', ${STEPS}) END
-         RETURNING sequence, length(data) AS chars`,
-        key,
-        saves,
-        now,
-        content,
-      )
-      .toArray() as [{ sequence: number; chars: number }];
-    this.written.spend(chars);
-    this.used = true;
+    const sequence = this.write(
+      `INSERT INTO checkpoints (key, sequence, created_at, data) VALUES (?, ?, ?, ?)
+       ON CONFLICT (key) DO UPDATE SET sequence = sequence + excluded.sequence, created_at = excluded.created_at,
+         data = CASE WHEN ${STEPS} IS NULL THEN excluded.data ELSE json_set(excluded.data, '$.steps', ${STEPS}) END`,
+      ...[key, saves, now, content],
+    );
     return { sequence, created_at: now, content };
   }
 
   /** Replaces a job's recorded steps. One row written. @param steps JSON text */
   saveSteps(key: number, steps: string, now: number): void {
-    const [{ chars }] = this.sql
-      .exec<{ chars: number }>(
-        `INSERT INTO checkpoints (key, sequence, created_at, data) VALUES (?1, 0, ?2, json_object('steps', json(?3)))
-         ON CONFLICT (key) DO UPDATE SET data = json_set(coalesce(${DATA}, '{}'), '$.steps', json(?3))
-         RETURNING length(data) AS chars`,
-        key,
-        now,
-        steps,
-      )
-      .toArray() as [{ chars: number }];
+    this.write(
+      `INSERT INTO checkpoints (key, sequence, created_at, data) VALUES (?1, 0, ?2, json_object('steps', json(?3)))
+       ON CONFLICT (key) DO UPDATE SET data = json_set(coalesce(${DATA}, '{}'), '$.steps', json(?3))`,
+      ...[key, now, steps],
+    );
+  }
+
+  /** @returns the sequence of the row now */
+  private write(upsert: string, ...bindings: SqlStorageValue[]): number {
+    type Written = { sequence: number; chars: number };
+    const [row] = rows<Written>(this.sql, `${upsert} RETURNING sequence, length(data) AS chars`, ...bindings);
+    const { sequence, chars } = row as Written;
     this.written.spend(chars);
     this.used = true;
+    return sequence;
   }
 
   /** Writes what is stored of a job that comes from another queue. One row written. */
   put(key: number, { sequence, created_at, content }: StoredCheckpoint): void {
-    this.sql
-      .exec(
-        'INSERT OR REPLACE INTO checkpoints (key, sequence, created_at, data) VALUES (?, ?, ?, ?)',
-        key,
-        sequence,
-        created_at,
-        content,
-      )
-      .toArray();
+    put(this.sql, 'checkpoints', { key, sequence, created_at, data: content });
     this.used = true;
   }
 

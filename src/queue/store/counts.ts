@@ -1,4 +1,5 @@
 /** The number of jobs in the line, and of dead letters: counted when first asked for, then kept in memory. */
+import { cell } from '../../durable/sql';
 import type { DeadLetterKinds } from '../../rpc/queue';
 import { STATE } from './job-row';
 
@@ -32,9 +33,8 @@ export class JobCounts {
 
   /** How many dead letters there are. Counted once, then kept in memory. */
   countDead(): number {
-    this.dead ??= this.sql
-      .exec<{ n: number }>(`SELECT count(*) AS n FROM jobs WHERE state = ${STATE.dead} AND ended_at IS NOT NULL`)
-      .one().n;
+    const all = `SELECT count(*) FROM jobs WHERE state = ${STATE.dead} AND ended_at IS NOT NULL`;
+    this.dead ??= cell<number>(this.sql, all) as number;
     return this.dead;
   }
 }

@@ -1,4 +1,5 @@
 /** The cron entries of a queue: a few numbers each in memory, the rest read on demand. A fire writes one row. */
+import { cell, firstRow, put, rows } from '../../durable/sql';
 import type { CronDefinition } from '../../job/cron/definition';
 import type { CronRun, CronSummary, CronView } from '../../rpc/cron';
 
@@ -29,10 +30,8 @@ export class CronTable {
     this.known.clear();
     this.waitingNames.clear();
     this.acrossNames.clear();
-    const rows = this.sql.exec<{ name: string; next_at: number | null; open: number }>(
-      'SELECT name, next_at, open FROM cron_runs',
-    );
-    for (const { name, next_at, open } of rows) {
+    type Run = { name: string; next_at: number | null; open: number };
+    for (const { name, next_at, open } of rows<Run>(this.sql, 'SELECT name, next_at, open FROM cron_runs')) {
       this.note(name, next_at ?? undefined, (open & WAITS) !== 0, (open & ACROSS) !== 0);
     }
   }
@@ -89,13 +88,10 @@ export class CronTable {
   read(name: string): CronView | undefined {
     const row = this.row(name);
     if (row?.status !== LIVE) return undefined;
-    const run = this.sql.exec<{ data: string }>('SELECT data FROM cron_runs WHERE name = ?', name).toArray()[0];
-    if (!run) return undefined;
-    return {
-      definition: JSON.parse(row.data) as CronDefinition,
-      run: JSON.parse(run.data) as CronRun,
-      version: row.version,
-    };
+    const run = cell<string>(this.sql, 'SELECT data FROM cron_runs WHERE name = ?', name);
+    if (run === undefined) return undefined;
+    const definition = JSON.parse(row.data) as CronDefinition;
+    return { definition, run: JSON.parse(run) as CronRun, version: row.version };
   }
 
   /** The number of the last change to an entry that is here or gone. */
@@ -104,13 +100,10 @@ export class CronTable {
   }
 
   summaries(): CronSummary[] {
-    return this.sql
-      .exec<{ name: string; enabled: number; grp: string | null }>(
-        `SELECT name, data ->> '$.enabled' AS enabled, data ->> '$.group' AS grp FROM crons
-         WHERE status = ${LIVE} ORDER BY name`,
-      )
-      .toArray()
-      .map(({ name, enabled, grp }) => ({ name, enabled: enabled === 1, group: grp }));
+    const all = `SELECT name, data ->> '$.enabled' AS enabled, data ->> '$.group' AS grp FROM crons
+      WHERE status = ${LIVE} ORDER BY name`;
+    const found = rows<{ name: string; enabled: number; grp: string | null }>(this.sql, all);
+    return found.map(({ name, enabled, grp }) => ({ name, enabled: enabled === 1, group: grp }));
   }
 
   has(name: string): boolean {
@@ -123,23 +116,17 @@ export class CronTable {
 
   /** Writes an entry. Two rows. */
   write({ definition, run, version }: CronView, now: number): void {
-    this.writeRow(definition.name, version, LIVE, JSON.stringify(definition), now);
-    this.writeRun(definition.name, run);
+    const { name } = definition;
+    put(this.sql, 'crons', { name, version, status: LIVE, at: now, data: JSON.stringify(definition) });
+    this.writeRun(name, run);
   }
 
   /** Writes what a fire changes. One row. */
   writeRun(name: string, run: CronRun): void {
     const waits = run.waiting.length > 0;
     const across = run.across.length > 0;
-    this.sql
-      .exec(
-        'INSERT OR REPLACE INTO cron_runs (name, next_at, open, data) VALUES (?, ?, ?, ?)',
-        name,
-        run.next_at ?? null,
-        (waits ? WAITS : 0) + (across ? ACROSS : 0),
-        JSON.stringify(run),
-      )
-      .toArray();
+    const open = (waits ? WAITS : 0) + (across ? ACROSS : 0);
+    put(this.sql, 'cron_runs', { name, next_at: run.next_at ?? null, open, data: JSON.stringify(run) });
     this.note(name, run.next_at, waits, across);
     this.postponed.delete(name);
   }
@@ -158,22 +145,9 @@ export class CronTable {
 
   /** The entry is no longer here. Two rows. */
   remove(name: string, version: number, now: number): void {
-    this.writeRow(name, version, GONE, '', now);
+    put(this.sql, 'crons', { name, version, status: GONE, at: now, data: '' });
     this.forgetRun(name);
     this.sql.exec(`DELETE FROM crons WHERE status = ${GONE} AND at < ?`, now - REMEMBER_GONE_MS).toArray();
-  }
-
-  private writeRow(name: string, version: number, status: number, data: string, now: number): void {
-    this.sql
-      .exec(
-        'INSERT OR REPLACE INTO crons (name, version, status, at, data) VALUES (?, ?, ?, ?, ?)',
-        name,
-        version,
-        status,
-        now,
-        data,
-      )
-      .toArray();
   }
 
   private forgetRun(name: string): void {
@@ -185,6 +159,6 @@ export class CronTable {
   }
 
   private row(name: string): Row | undefined {
-    return this.sql.exec<Row>('SELECT version, status, data FROM crons WHERE name = ?', name).toArray()[0];
+    return firstRow(this.sql, 'SELECT version, status, data FROM crons WHERE name = ?', name);
   }
 }

@@ -1,4 +1,5 @@
 /** Number and size of open jobs: counted when a bound first asks, then kept, so bounded enqueues read nothing. */
+import { cell } from '../../durable/sql';
 import { utf8Bytes } from '../../job/bytes';
 import { RANK_BIT } from '../../job/ids';
 import { STANDS_IN_LINE } from './columns';
@@ -37,43 +38,27 @@ export class Depth {
 
   /** Jobs that have not ended, those of undecided batches included. */
   jobs(): number {
-    this.counted ??=
-      this.blocks.count() +
-      this.locked(true).length +
-      this.sql
-        .exec<{ n: number }>(
-          `SELECT (SELECT count(*) FROM jobs WHERE due_at IS NOT NULL)
-           + (SELECT count(*) FROM jobs WHERE state = 1)
-           + (SELECT count(*) FROM jobs WHERE key < ${RANK_BIT} AND ${STANDS_IN_LINE})
-           + (SELECT coalesce(sum(json_array_length(data, '$.jobs')), 0) FROM ${SHARES}) AS n`,
-        )
-        .one().n;
+    const inRows = `SELECT (SELECT count(*) FROM jobs WHERE due_at IS NOT NULL)
+      + (SELECT count(*) FROM jobs WHERE state = 1)
+      + (SELECT count(*) FROM jobs WHERE key < ${RANK_BIT} AND ${STANDS_IN_LINE})
+      + (SELECT coalesce(sum(json_array_length(data, '$.jobs')), 0) FROM ${SHARES})`;
+    this.counted ??= this.blocks.count() + this.locked(true).length + (cell<number>(this.sql, inRows) as number);
     return this.counted;
   }
 
   /** Bytes of their bodies. The first call reads them all. */
   bytes(): number {
-    this.size ??=
-      this.sizeInBlocks() +
-      (this.sql
-        .exec<{ n: number | null }>(
-          `SELECT sum(length(CAST(body AS BLOB))) AS n FROM jobs WHERE ended_at IS NULL AND key NOT IN
-           (SELECT value FROM json_each(?))`,
-          JSON.stringify(this.locked(false)),
-        )
-        .one().n ?? 0);
+    if (this.size !== null) return this.size;
+    const inRows = `SELECT sum(length(CAST(body AS BLOB))) FROM jobs WHERE ended_at IS NULL AND key NOT IN
+      (SELECT value FROM json_each(?))`;
+    this.size = cell<number>(this.sql, inRows, JSON.stringify(this.locked(false))) ?? 0;
+    for (const row of this.blocks.all()) this.size += bodyBytes(row);
     return this.size;
   }
 
   /** Keys of locked jobs that have not ended, or that have. A job cancelled despite its lock is not locked. */
   private locked(isOpen: boolean): number[] {
     return Array.from(this.locks.all()).flatMap(({ key, ended_at }) => ((ended_at === null) === isOpen ? [key] : []));
-  }
-
-  private sizeInBlocks(): number {
-    let size = 0;
-    for (const row of this.blocks.all()) size += bodyBytes(row);
-    return size;
   }
 
   added(job: Pick<JobRow, 'group' | 'body'>): void {

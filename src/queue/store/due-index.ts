@@ -1,4 +1,5 @@
 /** The order of the due index, over rows of jobs and over blocks: priority, then the moment, the attempt, the key. */
+import { cell } from '../../durable/sql';
 
 /** Position of a job among those of its priority. */
 export interface Position {
@@ -45,16 +46,20 @@ type Table = 'jobs' | 'due_blocks';
 /** Priorities present in the index of a table: one seek each. */
 export function prioritiesIn(sql: SqlStorage, table: Table): number[] {
   const found: number[] = [];
-  const next = `SELECT max(priority) AS p FROM ${table} WHERE due_at IS NOT NULL AND priority < ?`;
-  for (let below: number | null = 1000; below !== null; ) {
-    below = sql.exec<{ p: number | null }>(next, below).one().p;
-    if (below !== null) found.push(below);
+  const next = `SELECT max(priority) FROM ${table} WHERE due_at IS NOT NULL AND priority < ?`;
+  for (let below: number | undefined = 1000; below !== undefined; ) {
+    below = cell<number>(sql, next, below);
+    if (below !== undefined) found.push(below);
   }
   return found;
 }
 
 /** The first moment after `now` in the index of a table, epoch ms. */
 export function nextIn(sql: SqlStorage, table: Table, priority: number, now: number): number | undefined {
-  const next = `SELECT due_at FROM ${table} WHERE priority = ? AND due_at > ? ORDER BY due_at LIMIT 1`;
-  return sql.exec<{ due_at: number }>(next, priority, now).toArray()[0]?.due_at;
+  return cell(
+    sql,
+    `SELECT due_at FROM ${table} WHERE priority = ? AND due_at > ? ORDER BY due_at LIMIT 1`,
+    priority,
+    now,
+  );
 }

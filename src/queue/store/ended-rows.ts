@@ -1,6 +1,6 @@
 /** Rows of cancelled and discarded jobs in the order of removal; those with their own retention separately. */
 
-import { type Fragment, LIMIT } from '../../durable/sql';
+import { cell, column, type Fragment, LIMIT, rows } from '../../durable/sql';
 import { foreverFrom } from '../../job/retention';
 import type { DeadLetterPlace } from '../../rpc/failures';
 import { STATE } from './job-row';
@@ -10,37 +10,28 @@ const AS_JOB_SAYS = '(keep_until IS NULL) = 0';
 
 /** Keys of the oldest rows in `state` that their queue's retention removes, ended at or before `cutoff`. */
 export function endedBefore(sql: SqlStorage, state: number, cutoff: number, limit: number): number[] {
-  return keysOf(
-    sql.exec<{ key: number }>(
-      `SELECT key FROM jobs WHERE state = ? AND ${AS_QUEUE_SAYS} AND ended_at <= ? ORDER BY ended_at ${LIMIT}`,
-      state,
-      cutoff,
-      limit,
-    ),
-  );
+  const oldest = `SELECT key FROM jobs WHERE state = ? AND ${AS_QUEUE_SAYS} AND ended_at <= ? ORDER BY ended_at ${LIMIT}`;
+  return column(sql, oldest, state, cutoff, limit);
 }
 
 /** When the first row in `state` ended that its queue's retention removes, epoch ms. */
 export function firstEnded(sql: SqlStorage, state: number): number | undefined {
-  const first = `SELECT min(ended_at) AS at FROM jobs WHERE state = ? AND ${AS_QUEUE_SAYS} AND ended_at IS NOT NULL`;
-  return sql.exec<{ at: number | null }>(first, state).one().at ?? undefined;
+  return cell(
+    sql,
+    `SELECT min(ended_at) FROM jobs WHERE state = ? AND ${AS_QUEUE_SAYS} AND ended_at IS NOT NULL`,
+    state,
+  );
 }
 
 /** Keys of rows that were kept until `now`, those due first in front. */
 export function keptBefore(sql: SqlStorage, now: number, limit: number): number[] {
-  return keysOf(
-    sql.exec<{ key: number }>(
-      `SELECT key FROM jobs WHERE keep_until <= ? AND ended_at IS NOT NULL ORDER BY keep_until ${LIMIT}`,
-      now,
-      limit,
-    ),
-  );
+  const due = `SELECT key FROM jobs WHERE keep_until <= ? AND ended_at IS NOT NULL ORDER BY keep_until ${LIMIT}`;
+  return column(sql, due, now, limit);
 }
 
 /** When the first row with a retention of its own is due, epoch ms. */
 export function firstKeptRow(sql: SqlStorage): number | undefined {
-  const first = 'SELECT min(keep_until) AS at FROM jobs WHERE keep_until IS NOT NULL AND ended_at IS NOT NULL';
-  return sql.exec<{ at: number | null }>(first).one().at ?? undefined;
+  return cell(sql, 'SELECT min(keep_until) FROM jobs WHERE keep_until IS NOT NULL AND ended_at IS NOT NULL');
 }
 
 /**
@@ -58,28 +49,26 @@ function removable(sql: SqlStorage, state: number, now: number, asQueueSays = tr
 }
 
 function isAnyForever(sql: SqlStorage, now: number): boolean {
-  const any = 'SELECT EXISTS (SELECT 1 FROM jobs WHERE keep_until >= ? AND ended_at IS NOT NULL) AS found';
-  return sql.exec<{ found: number }>(any, foreverFrom(now)).one().found === 1;
+  const any = 'SELECT EXISTS (SELECT 1 FROM jobs WHERE keep_until >= ? AND ended_at IS NOT NULL)';
+  return cell(sql, any, foreverFrom(now)) === 1;
 }
 
 /** Keys of the oldest rows in `state` that may go before their time, see {@link removable}. */
 export function oldestEnded(sql: SqlStorage, state: number, limit: number, now: number, asQueueSays?: boolean) {
-  const rows = removable(sql, state, now, asQueueSays);
-  return keysOf(sql.exec<{ key: number }>(`${rows} ORDER BY ended_at ${LIMIT}`, limit));
+  return column<number>(sql, `${removable(sql, state, now, asQueueSays)} ORDER BY ended_at ${LIMIT}`, limit);
 }
 
 /** How many of these `count` dead letters may go before their time. */
 export function countEvictable(sql: SqlStorage, count: number, now: number): number {
   if (!isAnyForever(sql, now)) return count;
-  return sql.exec<{ n: number }>(`SELECT count(*) AS n FROM (${removable(sql, STATE.dead, now)})`).one().n;
+  return cell<number>(sql, `SELECT count(*) FROM (${removable(sql, STATE.dead, now)})`) as number;
 }
 
 /** When the oldest row in `state` ended, whatever its retention; epoch ms. */
 export function oldestEndedAt(sql: SqlStorage, state: number): number | undefined {
   const part = (kind: string) =>
     `SELECT min(ended_at) AS at FROM jobs WHERE state = ${state} AND ${kind} AND ended_at IS NOT NULL`;
-  const first = `SELECT min(at) AS at FROM (${part(AS_QUEUE_SAYS)} UNION ALL ${part(AS_JOB_SAYS)})`;
-  return sql.exec<{ at: number | null }>(first).one().at ?? undefined;
+  return cell(sql, `SELECT min(at) FROM (${part(AS_QUEUE_SAYS)} UNION ALL ${part(AS_JOB_SAYS)})`);
 }
 
 /** Rows that ended in [`since`, `until`), epoch ms; only those after the position `before`, newest first. */
@@ -91,15 +80,12 @@ export interface EndedRange {
 
 export function newestEnded(sql: SqlStorage, state: number, range: EndedRange, limit: number): DeadLetterPlace[] {
   const { since, until, before } = range;
-  const read = (bounds: string, from: number, to: number, most: number) =>
-    sql
-      .exec<{ key: number; at: number }>(
-        `${endedWhere(state, bounds)} ORDER BY at DESC, key DESC LIMIT ?3`,
-        from,
-        to,
-        most,
-      )
-      .toArray();
+  const read = (bounds: string, ...bindings: [from: number, to: number, most: number]) =>
+    rows<{ key: number; at: number }>(
+      sql,
+      `${endedWhere(state, bounds)} ORDER BY at DESC, key DESC LIMIT ?3`,
+      ...bindings,
+    );
   const sameMoment =
     before && before.at >= since && before.at < until
       ? read('ended_at = ?1 AND key < ?2', before.at, before.key, limit)
@@ -125,7 +111,7 @@ export function whichMatch(
 ): ReadonlySet<number> {
   const keys = JSON.stringify(places.map(({ key }) => key));
   const query = `SELECT key FROM jobs WHERE key IN (SELECT value FROM json_each(?)) AND ${condition.sql}`;
-  return new Set(keysOf(sql.exec<{ key: number }>(query, keys, ...condition.bindings)));
+  return new Set(column<number>(sql, query, keys, ...condition.bindings));
 }
 
 /** How many rows in `state` match, of at most `limit` that are looked at. */
@@ -138,9 +124,8 @@ export function countEnded(
 ): { looked: number; matched: number } {
   const ended = `${endedWhere(state, IN_RANGE)} LIMIT ?3`;
   if (!condition) {
-    const query = `SELECT count(*) AS n FROM (${ended})`;
-    const { n } = sql.exec<{ n: number }>(query, since, until, limit).one();
-    return { looked: n, matched: n };
+    const looked = cell<number>(sql, `SELECT count(*) FROM (${ended})`, since, until, limit) as number;
+    return { looked, matched: looked };
   }
   return sql
     .exec<{ looked: number; matched: number }>(
@@ -150,8 +135,4 @@ export function countEnded(
       ...condition.bindings,
     )
     .one();
-}
-
-function keysOf(rows: Iterable<{ key: number }>): number[] {
-  return Array.from(rows, ({ key }) => key);
 }

@@ -1,4 +1,5 @@
 /** Up to where waiting jobs that have expired were looked for. */
+import { cell } from '../../durable/sql';
 
 export class Expiry {
   /** No waiting job expires before this, epoch ms: a lower bound. */
@@ -10,8 +11,8 @@ export class Expiry {
 
   /** Reads when the first job expires. */
   load(): void {
-    const first = 'SELECT min(expires_at) AS at FROM jobs WHERE expires_at IS NOT NULL AND ended_at IS NULL';
-    this.goOnAt(this.sql.exec<{ at: number | null }>(first).one().at ?? Number.POSITIVE_INFINITY);
+    const first = 'SELECT min(expires_at) FROM jobs WHERE expires_at IS NOT NULL AND ended_at IS NULL';
+    this.goOnAt(cell(this.sql, first) ?? Number.POSITIVE_INFINITY);
   }
 
   /** A waiting job expires at `at`, epoch ms. */

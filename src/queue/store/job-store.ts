@@ -4,7 +4,7 @@
  */
 import type { Inbox } from '../../durable/inbox';
 import { Outbox } from '../../durable/outbox';
-import { writeMeta } from '../../durable/sql';
+import { cell, writeMeta } from '../../durable/sql';
 import type { GroupRules } from '../../job/group-rules';
 import { MAX_SEQUENCE, sequenceOf } from '../../job/ids';
 import { removalMoment } from '../../job/retention';
@@ -145,9 +145,8 @@ export class JobStore {
   }
 
   private highestSequence(): number {
-    const key = (bound: number) =>
-      this.sql.exec<{ k: number | null }>('SELECT max(key) AS k FROM jobs WHERE key < ?', bound).one().k;
-    return Math.max(sequenceOf(key(2 * MAX_SEQUENCE) ?? 0), sequenceOf(key(MAX_SEQUENCE) ?? 0), this.blocks.highest());
+    const below = (bound: number) => cell<number>(this.sql, 'SELECT max(key) FROM jobs WHERE key < ?', bound) ?? 0;
+    return Math.max(sequenceOf(below(2 * MAX_SEQUENCE)), sequenceOf(below(MAX_SEQUENCE)), this.blocks.highest());
   }
 
   /** Writes completed and waiting jobs and limit keys; {@link flushBlocks} writes the rest. @param retention ms */
@@ -175,6 +174,6 @@ export class JobStore {
 
   /** Reads the aliases' side of things: an id chosen by a client is taken, even by a job that is held back. */
   hasAlias(id: string): boolean {
-    return this.sql.exec('SELECT 1 FROM aliases WHERE id = ?', id).toArray().length > 0;
+    return cell(this.sql, 'SELECT 1 FROM aliases WHERE id = ?', id) !== undefined;
   }
 }

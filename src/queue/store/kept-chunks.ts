@@ -7,6 +7,8 @@
  * Chunks of other jobs are numbered from 1 on, in the order of completion.
  */
 
+import { cell } from '../../durable/sql';
+
 /** Chunks with the same moment. One that finds no slot free stays a millisecond longer. */
 const SLOTS = 512;
 
@@ -25,24 +27,17 @@ export function lastDue(now: number): number {
 
 /** When the first of these chunks is due, epoch ms; undefined when there is none. */
 export function firstKeptUntil(sql: SqlStorage): number | undefined {
-  const chunk = sql
-    .exec<{ chunk: number | null }>('SELECT min(chunk) AS chunk FROM archive WHERE chunk < 0')
-    .one().chunk;
-  return chunk === null ? undefined : Math.floor(chunk / SLOTS) + BEYOND;
+  const chunk = cell<number>(sql, 'SELECT min(chunk) FROM archive WHERE chunk < 0');
+  return chunk === undefined ? undefined : Math.floor(chunk / SLOTS) + BEYOND;
 }
 
 /** A free number for a chunk that is due at `until`, epoch ms. */
 export function freeNumber(sql: SqlStorage, until: number): number {
   for (let moment = Math.min(until, BEYOND - 1); moment < BEYOND; moment++) {
     const first = firstNumber(moment);
-    const { last } = sql
-      .exec<{ last: number | null }>(
-        'SELECT max(chunk) AS last FROM archive WHERE chunk >= ? AND chunk < ?',
-        first,
-        first + SLOTS,
-      )
-      .one();
-    if (last === null) return first;
+    const taken = 'SELECT max(chunk) FROM archive WHERE chunk >= ? AND chunk < ?';
+    const last = cell<number>(sql, taken, first, first + SLOTS);
+    if (last === undefined) return first;
     if (last < first + SLOTS - 1) return last + 1;
   }
   throw new Error('No number is free for an archive chunk.');

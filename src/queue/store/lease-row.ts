@@ -1,3 +1,4 @@
+import { parseStored } from '../../durable/sql';
 import { type Active, NEVER } from './active';
 import type { SingleRow } from './singles';
 
@@ -30,18 +31,12 @@ export function leasedBy({ e: [entry] }: LeaseRow): SingleRow['leased'] {
 
 /** Parses a lease row; undefined when it cannot be read. */
 export function readLease(data: string): LeaseRow | undefined {
-  try {
-    const lease = JSON.parse(data) as Partial<LeaseRow> | null;
-    const readable =
-      Number.isSafeInteger(lease?.s) &&
-      Number.isSafeInteger(lease?.h) &&
-      Number.isSafeInteger(lease?.q) &&
-      Array.isArray(lease?.e) &&
-      lease.e.every((entry) => Array.isArray(entry) && entry.slice(0, 6).every(Number.isSafeInteger));
-    return readable ? (lease as LeaseRow) : undefined;
-  } catch {
-    return undefined;
-  }
+  const lease = parseStored(data) as Partial<LeaseRow> | null | undefined;
+  const readable =
+    [lease?.s, lease?.h, lease?.q].every(Number.isSafeInteger) &&
+    Array.isArray(lease?.e) &&
+    lease.e.every((entry) => Array.isArray(entry) && entry.slice(0, 6).every(Number.isSafeInteger));
+  return readable ? (lease as LeaseRow) : undefined;
 }
 
 /** What is known of an attempt beside its entry. */

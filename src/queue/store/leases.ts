@@ -5,6 +5,7 @@
  * The rows also carry how far the line is taken (`head`) and the next sequence number. Memory holds only running
  * attempts.
  */
+import { rows } from '../../durable/sql';
 import { bytesOf, grouped } from '../../job/size';
 import { type Active, NEVER } from './active';
 import type { Blocks } from './blocks';
@@ -102,8 +103,8 @@ export class LeaseTable {
     let page: { id: number; lease: LeaseRow }[] = [];
     let inPage: SingleRow[] = [];
     let entries = 0;
-    const rows = this.sql.exec<{ id: number; data: string; job: string | null }>('SELECT id, data, job FROM leases');
-    for (const { id, data, job } of rows) {
+    const stored = this.sql.exec<{ id: number; data: string; job: string | null }>('SELECT id, data, job FROM leases');
+    for (const { id, data, job } of stored) {
       this.nextId = Math.max(this.nextId, id + 1);
       const lease = readLease(data);
       if (job !== null) inPage.push({ leaseId: id, text: job, leased: lease && leasedBy(lease) });
@@ -162,13 +163,10 @@ export class LeaseTable {
   }
 
   private claimsOf(keys: number[]): Map<number, { claims: number; limit_key: string | null }> {
-    const rows = this.sql
-      .exec<{ key: number; claims: number; limit_key: string | null }>(
-        `SELECT key, claims, limit_key FROM jobs WHERE key IN (SELECT value FROM json_each(?)) AND state = ${STATE.waiting}`,
-        JSON.stringify(keys),
-      )
-      .toArray();
-    const claims = new Map<number, { claims: number; limit_key: string | null }>(rows.map((row) => [row.key, row]));
+    const own = `SELECT key, claims, limit_key FROM jobs
+      WHERE key IN (SELECT value FROM json_each(?)) AND state = ${STATE.waiting}`;
+    const found = rows<{ key: number; claims: number; limit_key: string | null }>(this.sql, own, JSON.stringify(keys));
+    const claims = new Map<number, { claims: number; limit_key: string | null }>(found.map((row) => [row.key, row]));
     for (const key of keys) {
       const head = claims.has(key) ? undefined : this.blocks.head(key);
       if (head) claims.set(key, { claims: this.blocks.claimsOf(key), limit_key: head.limit_key });

@@ -2,6 +2,7 @@
  * Jobs locked until an operation over several queues is decided: `held`, out of every rank and index. Their former
  * place is with the batch's share and here, for readers.
  */
+import { column, parseStored } from '../../durable/sql';
 import { type JobRow, STATE } from './job-row';
 
 /** Former place of a locked job. */
@@ -18,17 +19,12 @@ export class LockTable {
   /** Rebuilds memory from storage. Reads the batches that are not finished; there is hardly ever one. */
   load(): void {
     this.places.clear();
-    const rows = this.sql.exec<{ data: string }>("SELECT data FROM outbox WHERE kind = 'share'").toArray();
-    for (const { data } of rows) {
-      for (const place of lockedIn(data)) this.places.set(place.key, place);
-    }
+    const shares = column<string>(this.sql, "SELECT data FROM outbox WHERE kind = 'share'");
+    for (const place of shares.flatMap(lockedIn)) this.places.set(place.key, place);
     if (this.places.size === 0) return;
     // A job cancelled despite its lock is not locked.
-    const held = this.sql.exec<{ key: number }>(
-      `SELECT key FROM jobs WHERE state = ${STATE.held} AND key IN (SELECT value FROM json_each(?))`,
-      JSON.stringify([...this.places.keys()]),
-    );
-    const keys = new Set(Array.from(held, ({ key }) => key));
+    const held = `SELECT key FROM jobs WHERE state = ${STATE.held} AND key IN (SELECT value FROM json_each(?))`;
+    const keys = new Set(column<number>(this.sql, held, JSON.stringify([...this.places.keys()])));
     for (const key of this.places.keys()) if (!keys.has(key)) this.places.delete(key);
   }
 
@@ -68,10 +64,5 @@ export class LockTable {
 }
 
 /** The places that a share keeps. An unreadable share keeps none: its jobs stay held, and the queue continues. */
-function lockedIn(share: string): LockedPlace[] {
-  try {
-    return (JSON.parse(share) as { act?: { locked: LockedPlace[] } } | null)?.act?.locked ?? [];
-  } catch {
-    return [];
-  }
-}
+const lockedIn = (share: string): LockedPlace[] =>
+  (parseStored(share) as { act?: { locked: LockedPlace[] } } | null | undefined)?.act?.locked ?? [];

@@ -1,5 +1,5 @@
 /** The table of what was counted, and the texts of `meters.ts` wherever they ride. */
-import { put, rows } from '../../durable/sql';
+import { parseStored, put, rows } from '../../durable/sql';
 import { RANK_BIT } from '../../job/ids';
 import { add, type Meter, newMeter, packed, read, unpacked } from '../../job/metrics/meter';
 import { gathered, HOUR_MS, KEEP_HOURS_MS, KEEP_MINUTES_MS, MINUTE_MS, type Point } from '../../job/metrics/series';
@@ -81,14 +81,10 @@ function pointsOf(stored: unknown, periodMs: number): Point[] {
   });
 }
 
+/** The counts of a damaged record are lost. */
 function parsed(data: string): Record<string, unknown> {
-  try {
-    const value: unknown = JSON.parse(data);
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
-  } catch {
-    // A damaged record must not stop its queue: its counts are lost.
-    return {};
-  }
+  const value = parseStored(data);
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
 }
 
 /** Where the newest text may be. Each reads few rows: those of what runs, and the last of each kind. */

@@ -2,6 +2,7 @@
  * The rows of `progress`: the last report of each job, one row per report. It carries the lease's new end, combined
  * by {@link ProgressTable.extendLeases} when memory is rebuilt.
  */
+import { cell, firstRow, parseStored, put, rows } from '../../durable/sql';
 import { shown } from '../../job/envelope/nesting';
 import type { Active } from './active';
 
@@ -30,7 +31,7 @@ export class ProgressTable {
   /** What was last reported about a job, and by which of its claims. */
   read(key: number): { claim: number; reported: ReportedProgress } | undefined {
     if (!this.used) return undefined;
-    const row = this.sql.exec<Row>('SELECT * FROM progress WHERE key = ?', key).toArray()[0];
+    const row = firstRow<Row>(this.sql, 'SELECT * FROM progress WHERE key = ?', key);
     const reported = row && readable(row.data);
     return row && reported && { claim: row.claim, reported };
   }
@@ -38,21 +39,12 @@ export class ProgressTable {
   /** Bytes of what was reported about a job, at most. */
   sizeOf(key: number): number {
     if (!this.used) return 0;
-    const row = this.sql.exec<{ n: number }>('SELECT length(CAST(data AS BLOB)) AS n FROM progress WHERE key = ?', key);
-    return row.toArray()[0]?.n ?? 0;
+    return cell<number>(this.sql, 'SELECT length(CAST(data AS BLOB)) FROM progress WHERE key = ?', key) ?? 0;
   }
 
   /** Stores a report and how far it moved the lease (epoch ms). One row written. */
   write(key: number, claim: number, expiresAt: number, reported: ReportedProgress): void {
-    this.sql
-      .exec(
-        'INSERT OR REPLACE INTO progress (key, claim, expires_at, data) VALUES (?, ?, ?, ?)',
-        key,
-        claim,
-        expiresAt,
-        JSON.stringify(reported),
-      )
-      .toArray();
+    put(this.sql, 'progress', { key, claim, expires_at: expiresAt, data: JSON.stringify(reported) });
     this.used = true;
   }
 
@@ -64,9 +56,8 @@ export class ProgressTable {
   /** Moves leases just read from storage to where the reports of the same claims had moved them. */
   extendLeases(leases: { active: ReadonlyMap<number, Active> }): void {
     if (!this.used || leases.active.size === 0) return;
-    for (const { key, claim, expires_at } of this.sql.exec<Omit<Row, 'data'>>(
-      'SELECT key, claim, expires_at FROM progress',
-    )) {
+    const moved = 'SELECT key, claim, expires_at FROM progress';
+    for (const { key, claim, expires_at } of rows<Omit<Row, 'data'>>(this.sql, moved)) {
       const active = leases.active.get(key);
       if (active?.claim === claim) active.expiresAt = Math.max(active.expiresAt, expires_at);
     }
@@ -74,10 +65,6 @@ export class ProgressTable {
 }
 
 function readable(data: string): ReportedProgress | undefined {
-  try {
-    const value = JSON.parse(data) as ReportedProgress | null;
-    return typeof value?.progress === 'number' ? shown(value) : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = parseStored(data) as ReportedProgress | null | undefined;
+  return typeof value?.progress === 'number' ? shown(value) : undefined;
 }

@@ -14,9 +14,11 @@
  * Due moments of blocks interleave, so memory has all heads, read on waking, within bounds; beyond them jobs have
  * rows. Bodies and histories are read on demand.
  */
+import { cell, column } from '../../durable/sql';
 import { sequenceOf } from '../../job/ids';
 import { first } from '../../job/size';
 import type { ArchiveBuffer } from './archive-buffer';
+import { numbersIn } from './block';
 import { completedAmong } from './blocks-over';
 import { afterAllAt, type Position } from './due-index';
 import type { JobRow } from './job-row';
@@ -93,7 +95,7 @@ export class RetryBlocks {
   private learn(id: number, text: string, gone: string | null): void {
     const entries = this.texts.headsOf(id, text).map((head) => entryOf(rowOf(head)));
     const block = this.begin(id, entries);
-    for (const place of placesIn(gone)) {
+    for (const place of numbersIn(gone)) {
       const entry = entries[place];
       if (!entry) continue;
       entry.isGone = true;
@@ -122,7 +124,7 @@ export class RetryBlocks {
     const own = 'SELECT key FROM jobs WHERE key IN (SELECT value FROM json_each(?))';
     for (let from = 0; from < keys.length; from += PAGE) {
       const page = JSON.stringify(keys.slice(from, from + PAGE));
-      for (const { key } of sql.exec<{ key: number }>(own, page).toArray()) end(key);
+      column<number>(sql, own, page).forEach(end);
     }
     for (const key of completedAmong(sql, index.learnt())) end(key);
     for (const key of this.archive.keys()) end(key);
@@ -173,8 +175,7 @@ export class RetryBlocks {
 
   /** No job that is stored here came later than this sequence number. */
   highest(): number {
-    const newest = 'SELECT sequence FROM retry_blocks ORDER BY block DESC LIMIT 1';
-    return (this.sql.exec<{ sequence: number }>(newest).toArray()[0]?.sequence ?? 1) - 1;
+    return (cell<number>(this.sql, 'SELECT sequence FROM retry_blocks ORDER BY block DESC LIMIT 1') ?? 1) - 1;
   }
 
   /** Keys of jobs that are not over, from the first up to another one, exclusive. */
@@ -330,11 +331,9 @@ export class RetryBlocks {
     for (const part of parted(rows)) {
       const { heads, data } = encode(part);
       const insert = 'INSERT INTO retry_blocks (sequence, heads, data) VALUES (?, ?, ?) RETURNING block';
-      const { block } = this.sql.exec<{ block: number }>(insert, this.around.nextSequence(), heads, data).one();
-      this.begin(
-        block,
-        part.map(({ key }) => this.index.live(key) as RetryEntry),
-      );
+      const block = cell<number>(this.sql, insert, this.around.nextSequence(), heads, data) as number;
+      const entries = part.map(({ key }) => this.index.live(key) as RetryEntry);
+      this.begin(block, entries);
     }
   }
 
@@ -361,9 +360,4 @@ export class RetryBlocks {
     const { heads, data } = this.texts.of((block as RetryBlock).id);
     return rowOf(heads[place] as Head, texts ? data : undefined);
   }
-}
-
-/** The places that `gone` names; of a text that is damaged, those that are left: their jobs must not come back. */
-function placesIn(gone: string | null): number[] {
-  return gone?.match(/\d+/g)?.map(Number) ?? [];
 }

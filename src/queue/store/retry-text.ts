@@ -6,6 +6,7 @@
  * Key, type, priority, due, attempt, claims, made, enqueued, chosen id; where its body begins in `data`, lengths of
  * body and history. Entries of `data` begin alike and end with the texts, in case heads are damaged.
  */
+import { parseStored } from '../../durable/sql';
 import { grouped } from '../../job/size';
 import { type JobRow, STATE } from './job-row';
 
@@ -58,12 +59,8 @@ export function encode(rows: readonly JobRow[]): RetryText {
 
 /** Reads heads; undefined when they cannot be read. */
 function readHeads(text: string): Head[] | undefined {
-  try {
-    const heads = JSON.parse(text) as unknown;
-    return Array.isArray(heads) && heads.every(isHead) ? heads : undefined;
-  } catch {
-    return undefined;
-  }
+  const heads = parseStored(text);
+  return Array.isArray(heads) && heads.every(isHead) ? heads : undefined;
 }
 
 const NUMBERS = [0, 2, 3, 4, 5, 6, 7, 9, 10, 11] as const;
@@ -91,14 +88,10 @@ function salvaged({ heads, data }: RetryText): Head[] {
 }
 
 function entriesOf(data: string): Head[] | undefined {
-  try {
-    const entries = JSON.parse(data) as unknown;
-    if (!Array.isArray(entries)) return undefined;
-    const heads = entries.map((entry: unknown) => (Array.isArray(entry) ? [...entry.slice(0, 9), 0, 0, 0] : entry));
-    return heads.every(isHead) ? heads : undefined;
-  } catch {
-    return undefined;
-  }
+  const entries = parseStored(data);
+  if (!Array.isArray(entries)) return undefined;
+  const heads = entries.map((entry: unknown) => (Array.isArray(entry) ? [...entry.slice(0, 9), 0, 0, 0] : entry));
+  return heads.every(isHead) ? heads : undefined;
 }
 
 /** A job as a row. @param data of its block; absent: no texts are needed */

@@ -1,4 +1,5 @@
 /** The texts in a row: the body of its job, and its history. */
+import { parseStored } from '../../durable/sql';
 import { parseExactly } from '../../job/envelope/exact';
 import { shown } from '../../job/envelope/nesting';
 import { groupOf } from '../../job/group';
@@ -36,13 +37,9 @@ function isSameFailure(a: JobErrorEntry, b: JobErrorEntry): boolean {
 const isObject = (value: unknown): value is object =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-function readObject(json: string, read: (text: string) => unknown = JSON.parse): object | undefined {
-  try {
-    const value = read(json);
-    return isObject(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
+function readObject(json: string, parse?: (text: string) => unknown): object | undefined {
+  const value = parseStored(json, parse);
+  return isObject(value) ? value : undefined;
 }
 
 /** Parses the body column; undefined when it cannot be read. */

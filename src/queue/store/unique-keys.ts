@@ -1,7 +1,7 @@
 /**
  * The table of unique jobs: a row per job with its fingerprint, written and deleted with it. Two rows per unique job.
  */
-import { LIMIT, rows } from '../../durable/sql';
+import { column, LIMIT, rows } from '../../durable/sql';
 import { MAX_SEQUENCE } from '../../job/ids';
 import type { JobBody } from '../../job/record';
 import { scopeOf } from '../../job/unique/policy';
@@ -10,13 +10,8 @@ import type { JobRow } from './job-row';
 import { readableBody } from './row-texts';
 
 export function knownFingerprints(sql: SqlStorage, fingerprints: readonly string[]): string[] {
-  return sql
-    .exec<{ fingerprint: string }>(
-      'SELECT DISTINCT fingerprint FROM unique_keys WHERE fingerprint IN (SELECT value FROM json_each(?))',
-      JSON.stringify(fingerprints),
-    )
-    .toArray()
-    .map(({ fingerprint }) => fingerprint);
+  const known = 'SELECT DISTINCT fingerprint FROM unique_keys WHERE fingerprint IN (SELECT value FROM json_each(?))';
+  return column(sql, known, JSON.stringify(fingerprints));
 }
 
 /** Jobs with one fingerprint that are looked at; if a policy lets more of them wait, the newest decide. */
@@ -25,7 +20,7 @@ export const MAX_RIVALS = 100;
 /** Keys of the jobs with this fingerprint, newest first: more than {@link MAX_RIVALS}, so that a cleanup gets ahead. */
 export function rivalKeys(sql: SqlStorage, fingerprint: string): number[] {
   const newest = `SELECT key FROM unique_keys WHERE fingerprint = ? ORDER BY (key & ${MAX_SEQUENCE - 1}) DESC ${LIMIT}`;
-  return Array.from(sql.exec<{ key: number }>(newest, fingerprint, 2 * MAX_RIVALS), ({ key }) => key);
+  return column(sql, newest, fingerprint, 2 * MAX_RIVALS);
 }
 
 /** Fingerprints and keys in their order, after a place. */

@@ -3,7 +3,7 @@
  * started within the period of its rate, and, where the order is strict, whether a job of it has begun and must end
  * first. In memory; rebuilt from the leases, from one index, and from the starts.
  */
-import { LIMIT } from '../../../durable/sql';
+import { column, LIMIT } from '../../../durable/sql';
 import type { GroupLimits } from '../../../job/group';
 import type { GroupRules } from '../../../job/group-rules';
 import type { JobRow } from '../job-row';
@@ -176,10 +176,7 @@ export class GroupGates {
 
   private keysOf(group: string): readonly number[] {
     if (this.holders) return this.holders.get(group) ?? NONE;
-    return this.sql
-      .exec<{ key: number }>(HOLDERS_OF, group)
-      .toArray()
-      .map(({ key }) => key);
+    return column(this.sql, HOLDERS_OF, group);
   }
 
   private holds(group: string, key: number): void {

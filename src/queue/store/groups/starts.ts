@@ -6,6 +6,7 @@
  * many rows, or very large ones, they are replaced by what memory knows. So rows and memory are bounded. Whatever is
  * merged counts longer, never shorter: no rate is exceeded, whenever memory is lost.
  */
+import { parseStored, put } from '../../../durable/sql';
 import type { Quota } from '../../../job/limits/policy';
 import { MAX_MOMENTS, type Moment, Starts } from '../../../job/limits/starts';
 import { SIZES, type Sizes } from '../sizes';
@@ -179,7 +180,7 @@ export class GroupStarts {
   private put(id: number, at: number, data: string): void {
     this.rows.push({ id, at, chars: data.length });
     this.chars += data.length;
-    this.sql.exec('INSERT OR REPLACE INTO group_starts (id, at, data) VALUES (?, ?, ?)', id, at, data).toArray();
+    put(this.sql, 'group_starts', { id, at, data });
   }
 
   /** Replaces all rows by what memory knows. */
@@ -252,11 +253,5 @@ function* rowTexts(parts: Iterable<string>, max: number): Generator<string> {
   if (row.length > 0) yield `{${row.join(',')}}`;
 }
 
-/** An unreadable row counts nothing: it must not stop its queue. */
-function readRow(data: string): RowData {
-  try {
-    return (JSON.parse(data) ?? {}) as RowData;
-  } catch {
-    return {};
-  }
-}
+/** An unreadable row counts nothing. */
+const readRow = (data: string): RowData => (parseStored(data) ?? {}) as RowData;

@@ -1,5 +1,6 @@
 /** One key in the memory of its queue: its limits, and what it used. */
 import type { Holder, Situation } from '../../../allowance/holder';
+import { parseStored } from '../../../durable/sql';
 import { holds } from '../../../job/limits/overrides';
 import { type LimitOverride, type Limits, overridden, plainKey } from '../../../job/limits/policy';
 import { type StoredUsage, Usage } from '../../../job/limits/usage';
@@ -18,6 +19,9 @@ interface StoredKey extends StoredUsage {
   /** When a job named them, epoch ms; of a key that counts in all queues. */
   named_at?: number;
 }
+
+/** A row of `limit_keys`. */
+export type StoredRow = { check_at: number | null; data: string };
 
 export class Limiter {
   limits: Limits = {};
@@ -38,11 +42,11 @@ export class Limiter {
   constructor(
     readonly key: string,
     private readonly around: { overrides: Overrides; allowances: Allowances },
-    row?: { check_at: number | null; data: string },
+    row?: StoredRow,
   ) {
-    let stored: Partial<StoredKey> = {};
+    // An unreadable row counts as a key without limits.
+    const stored = ((row && parseStored(row.data)) ?? {}) as Partial<StoredKey>;
     if (row) {
-      stored = readStored(row.data);
       this.checkAt = row.check_at;
       this.isStored = true;
     }
@@ -138,14 +142,5 @@ export class Limiter {
     this.checkAt = at;
     this.isChanged = true;
     this.isCheckMoved = true;
-  }
-}
-
-/** An unreadable row counts as a key without limits: it must not stop its queue. */
-function readStored(data: string): Partial<StoredKey> {
-  try {
-    return (JSON.parse(data) ?? {}) as Partial<StoredKey>;
-  } catch {
-    return {};
   }
 }

@@ -2,9 +2,9 @@
  * The keys of one queue: used ones in memory, all in the table. Written at most once per transaction if changed; a
  * key with concurrency alone only once.
  */
-import { LIMIT } from '../../../durable/sql';
+import { cell, column, firstRow, LIMIT, rows } from '../../../durable/sql';
 import type { Allowances } from './allowances';
-import { Limiter } from './limiter';
+import { Limiter, type StoredRow } from './limiter';
 import type { Overrides } from './overrides';
 
 /** Idle keys kept in memory. */
@@ -18,7 +18,7 @@ export class Limiters {
   private readonly changed = new Set<Limiter>();
   /** Changed since the last mark; and what marks have noted of this transaction, by key. */
   private readonly unmarked = new Set<Limiter>();
-  private readonly marked = new Map<string, { check_at: number | null; data: string }>();
+  private readonly marked = new Map<string, StoredRow>();
   private readonly touched = new Set<string>();
   /** No stored key is due before, epoch ms. */
   private nextRow = Number.POSITIVE_INFINITY;
@@ -47,17 +47,14 @@ export class Limiters {
 
   /** Reads when the first row is due. */
   readNextCheck(): void {
-    const { at } = this.sql.exec<{ at: number | null }>('SELECT min(check_at) AS at FROM limit_keys').one();
-    this.nextRow = at ?? Number.POSITIVE_INFINITY;
+    this.nextRow = cell<number>(this.sql, 'SELECT min(check_at) FROM limit_keys') ?? Number.POSITIVE_INFINITY;
   }
 
   /** The key, if it is known. */
   find(key: string): Limiter | undefined {
     const cached = this.cache.get(key);
     if (cached) return cached;
-    const row = this.sql
-      .exec<{ check_at: number | null; data: string }>('SELECT check_at, data FROM limit_keys WHERE key = ?', key)
-      .toArray()[0];
+    const row = firstRow<StoredRow>(this.sql, 'SELECT check_at, data FROM limit_keys WHERE key = ?', key);
     if (!row) return undefined;
     const limiter = new Limiter(key, this, row);
     this.cache.set(key, limiter);
@@ -77,21 +74,12 @@ export class Limiters {
   /** Keys whose rows are due by `now`, the earliest first. */
   due(now: number, limit: number): string[] {
     if (now < this.nextRow) return [];
-    return this.sql
-      .exec<{ key: string }>(
-        `SELECT key FROM limit_keys WHERE check_at <= ? ORDER BY check_at ${LIMIT}`,
-        Math.floor(now),
-        limit,
-      )
-      .toArray()
-      .map(({ key }) => key);
+    const query = `SELECT key FROM limit_keys WHERE check_at <= ? ORDER BY check_at ${LIMIT}`;
+    return column(this.sql, query, Math.floor(now), limit);
   }
 
   known(limit: number): string[] {
-    return this.sql
-      .exec<{ key: string }>(`SELECT key FROM limit_keys WHERE key > ? ORDER BY key ${LIMIT}`, QUEUE_KEY, limit)
-      .toArray()
-      .map(({ key }) => key);
+    return column(this.sql, `SELECT key FROM limit_keys WHERE key > ? ORDER BY key ${LIMIT}`, QUEUE_KEY, limit);
   }
 
   /** Something about the key changed that may let jobs in, or means that one must be let in later. */
@@ -151,7 +139,7 @@ export class Limiters {
     for (const [key, row] of this.marked) this.putBack(key, row);
   }
 
-  private putBack(key: string, row: { check_at: number | null; data: string }): void {
+  private putBack(key: string, row: StoredRow): void {
     const stored = this.find(key);
     const limiter = new Limiter(key, this, row);
     limiter.isStored = stored !== undefined;
@@ -164,17 +152,12 @@ export class Limiters {
 
   private write(limiter: Limiter): void {
     const { key, checkAt } = limiter;
-    if (!limiter.isStored) {
-      this.sql
-        .exec('INSERT INTO limit_keys (key, check_at, data) VALUES (?, ?, ?)', key, checkAt, limiter.data())
-        .toArray();
-    } else if (limiter.isCheckMoved) {
-      this.sql
-        .exec('UPDATE limit_keys SET check_at = ?, data = ? WHERE key = ?', checkAt, limiter.data(), key)
-        .toArray();
-    } else {
-      this.sql.exec('UPDATE limit_keys SET data = ? WHERE key = ?', limiter.data(), key).toArray();
-    }
+    const data = limiter.data();
+    if (!limiter.isStored)
+      rows(this.sql, 'INSERT INTO limit_keys (key, check_at, data) VALUES (?, ?, ?)', key, checkAt, data);
+    else if (limiter.isCheckMoved)
+      rows(this.sql, 'UPDATE limit_keys SET check_at = ?, data = ? WHERE key = ?', checkAt, data, key);
+    else rows(this.sql, 'UPDATE limit_keys SET data = ? WHERE key = ?', data, key);
     limiter.isStored = true;
     limiter.isChanged = false;
     limiter.isCheckMoved = false;
