@@ -22,18 +22,22 @@ export function bytesOf(text: string): number {
   return text.length <= SHORT ? 3 * text.length : utf8Bytes(text);
 }
 
-/** Items in order, in groups of at most `max` bytes and `most` items; a larger item is its own group. */
+/**
+ * Items in order, in groups of at most `max` bytes and `most` items; a larger item is its own group.
+ * @param joins may an item follow those of a group?
+ */
 export function* grouped<T>(
   items: Iterable<T>,
   sizeOf: (item: T) => number,
   max: number,
   most = Number.POSITIVE_INFINITY,
+  joins: (group: readonly [T, ...T[]], item: T) => boolean = () => true,
 ): Generator<[T, ...T[]]> {
   let group: [T, ...T[]] | undefined;
   let total = 0;
   for (const item of items) {
     const size = sizeOf(item);
-    if (group && (total + size > max || group.length === most)) {
+    if (group && (total + size > max || group.length === most || !joins(group, item))) {
       yield group;
       group = undefined;
       total = 0;

@@ -21,6 +21,10 @@ const ENTRY_BYTES = 150;
 const entryBytes = ({ type, group = '' }: Pick<Active, 'type' | 'group'>): number =>
   ENTRY_BYTES + type.length + (group === '' ? 0 : bytesOf(JSON.stringify(group)));
 
+const bytesOfUnit = (unit: readonly Claim[]): number => unit.reduce((sum, claim) => sum + entryBytes(claim), 0);
+
+type Claim = Omit<Active, 'leaseId'>;
+
 /** Entries that are read together. */
 const LOAD_PAGE = 1_000;
 
@@ -174,12 +178,15 @@ export class LeaseTable {
     return claims;
   }
 
-  /** Writes the lease of a batch of claims. One row written, unless one cannot hold them all. */
-  grant(batch: Omit<Active, 'leaseId'>[], position: { head: number; nextSequence: number }): void {
-    for (const part of grouped(batch, entryBytes, this.maxRowBytes)) this.grantRow(part, position);
+  /** Writes the lease of a batch of claims. One row written, unless one cannot hold them all; chunks stay whole. */
+  grant(batch: readonly Claim[], position: { head: number; nextSequence: number }): void {
+    const isOfChunk = ([{ chunk }]: readonly [Claim, ...Claim[]], claim: Claim) =>
+      chunk !== undefined && chunk === claim.chunk;
+    const units = grouped(batch, entryBytes, Number.POSITIVE_INFINITY, undefined, isOfChunk);
+    for (const part of grouped(units, bytesOfUnit, this.maxRowBytes)) this.grantRow(part.flat(), position);
   }
 
-  private grantRow(batch: Omit<Active, 'leaseId'>[], position: { head: number; nextSequence: number }): void {
+  private grantRow(batch: readonly Claim[], position: { head: number; nextSequence: number }): void {
     const id = this.free.pop() ?? this.nextId++;
     const [only] = batch;
     this.blocks.singles.put(id, batch.length === 1 && only ? this.blocks.takeAlone(only.key) : undefined);

@@ -16,11 +16,15 @@ async function fetch(queue: TestQueue, rest: Json = {}): Promise<Json[]> {
 const idsOf = (jobs: readonly Json[]) => jobs.map(({ id }) => id);
 
 /** A chunk of three that runs, and a job behind it. */
-async function running(rest: Json = {}): Promise<{ queue: TestQueue; ids: string[] }> {
+async function running(
+  rest: Json = {},
+  prepare: Parameters<TestQueue['inside']>[0] = () => {},
+): Promise<{ queue: TestQueue; ids: string[] }> {
   const queue = new TestQueue();
   await server.configure(queue.name, { groups: { order: 'strict' } });
   const options = { queue: queue.name, group: 'g', retry: { initial_interval: 'PT10S', jitter: false } };
   const ids = await server.addAll(Array.from({ length: 4 }, () => ({ type: 'rows.insert', args: [], options })));
+  await queue.inside(prepare);
   expect(idsOf(await fetch(queue, rest))).toEqual(ids.slice(0, 3));
   return { queue, ids };
 }
@@ -111,6 +115,19 @@ describe.each(between)('a chunk of a strict group, with %s between its reports',
     clock.advance(6 * SECOND);
     expect(idsOf(await fetch(queue))).toEqual(ids.slice(1));
   });
+});
+
+it('a chunk that is larger than a row of leases runs its first job first, whichever is reported first', async () => {
+  const { queue, ids } = await running({}, (open) => {
+    open.q.store.leases.maxRowBytes = 200;
+  });
+  const [a, b, c] = ids as [string, string, string];
+  await failsSoon(b);
+  await server.ack(c);
+  await queue.evict();
+  await returns(a);
+  expect(await server.job(b)).toMatchObject({ state: 'available', attempt: 0 });
+  expect(idsOf(await fetch(queue)).slice(0, 2)).toEqual([a, b]);
 });
 
 it('a chunk of a strict group runs its first job first though the lease of a later one has ended before', async () => {
