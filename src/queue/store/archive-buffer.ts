@@ -3,6 +3,7 @@ import { cell, firstRow, put, rows } from '../../durable/sql';
 import { parseExactly } from '../../job/envelope/exact';
 import { enlisted } from '../../job/envelope/json-text';
 import { sequenceOf } from '../../job/ids';
+import { grouped } from '../../job/size';
 import { adjustCount, forgetArchivedCount, SPAN } from './archive';
 import { ARCHIVED } from './damaged-chunks';
 import { freeNumber } from './kept-chunks';
@@ -115,31 +116,18 @@ export class ArchiveBuffer {
   flush(removedAt: (endedAt: number) => number): void {
     const sorted = this.waiting.sort((a, b) => a.keptUntil - b.keptUntil || a.sequence - b.sequence);
     this.waiting = [];
-    let chunk: Waiting[] = [];
-    let size = 0;
-    for (const entry of sorted) {
-      const first = chunk[0];
-      const fits =
-        entry.keptUntil === first?.keptUntil &&
-        entry.sequence - first.sequence < SPAN &&
-        size + entry.json.length <= MAX_CHUNK;
-      if (first && !fits) {
-        this.write(chunk, size, removedAt);
-        chunk = [];
-        size = 0;
-      }
-      chunk.push(entry);
-      size += entry.json.length;
-    }
-    if (chunk.length > 0) this.write(chunk, size, removedAt);
+    const joins = ([first]: readonly [Waiting, ...Waiting[]], { keptUntil, sequence }: Waiting) =>
+      keptUntil === first.keptUntil && sequence - first.sequence < SPAN;
+    for (const chunk of grouped(sorted, ({ json }) => json.length, MAX_CHUNK, SPAN, joins))
+      this.write(chunk, removedAt);
   }
 
-  private write(chunk: Waiting[], chars: number, removedAt: (endedAt: number) => number): void {
-    const lo = chunk[0]?.sequence ?? 0;
-    const hi = chunk.at(-1)?.sequence ?? 0;
+  private write(chunk: [Waiting, ...Waiting[]], removedAt: (endedAt: number) => number): void {
+    const [{ sequence: lo, keptUntil }] = chunk;
+    const { sequence: hi } = chunk.at(-1) as Waiting;
     const endedAt = Math.max(...chunk.map((entry) => entry.endedAt));
     const jobs = chunk.map((entry) => entry.json);
-    const keptUntil = chunk[0]?.keptUntil ?? 0;
+    const chars = jobs.reduce((sum, json) => sum + json.length, 0);
     adjustCount(this.sql, chunk.length);
     if (this.highest !== undefined) this.highest = Math.max(this.highest, hi);
     const joined = keptUntil === 0 ? this.joined(lo, hi, chars, removedAt(endedAt), removedAt) : undefined;

@@ -220,8 +220,8 @@ export class BlockTable {
     if (this.marks.length > 0 || this.touched.length > 0) this.settle();
   }
 
-  private write(jobs: readonly BlockJob[]): void {
-    const { key: first, priority, due_at } = jobs[0] as BlockJob;
+  private write(jobs: readonly [BlockJob, ...BlockJob[]]): void {
+    const { key: first, priority, due_at } = jobs[0];
     const { key: last } = jobs.at(-1) as BlockJob;
     this.gap.end(first);
     const tail = this.isJoined ? this.tail() : undefined;

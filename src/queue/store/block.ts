@@ -12,6 +12,7 @@
  * `[]`: none; `["acme","mail"]` adds their limit key, `[null,"mail"]` has it alone.
  */
 import type { Fragment } from '../../durable/sql';
+import { grouped } from '../../job/size';
 import { type JobRow, STATE } from './job-row';
 
 /** Characters of a block at most, unless a single job is larger. A row holds 2 MB, a character up to three bytes. */
@@ -151,23 +152,19 @@ export function encode(jobs: readonly BlockJob[], start: number): { heads: strin
 }
 
 /** Jobs in the order of their keys, in parts of one block each. All jobs of a part have the same place. */
-export function* parted(jobs: readonly BlockJob[]): Generator<BlockJob[]> {
-  let part: BlockJob[] = [];
-  let chars = 0;
-  for (const job of jobs) {
-    const [first] = part;
-    const before = part.at(-1);
-    const isNear = first && before && job.key - before.key <= MAX_GAP && job.key - first.key < MAX_SPAN;
-    const fits = isNear && job.due_at === first.due_at && job.priority === first.priority;
-    if (before && !(fits && chars + job.body.length <= MAX_CHARS)) {
-      yield part;
-      part = [];
-      chars = 0;
-    }
-    part.push(job);
-    chars += job.body.length;
-  }
-  if (part.length > 0) yield part;
+export function parted(jobs: readonly BlockJob[]): Iterable<readonly [BlockJob, ...BlockJob[]]> {
+  return grouped(
+    jobs,
+    ({ body }) => body.length,
+    MAX_CHARS,
+    MAX_SPAN,
+    (part, { key, due_at, priority }) => {
+      const [first] = part;
+      const { key: before } = part.at(-1) as BlockJob;
+      const isNear = key - before <= MAX_GAP && key - first.key < MAX_SPAN;
+      return isNear && due_at === first.due_at && priority === first.priority;
+    },
+  );
 }
 
 /** Approximate memory of a block, a job of it, and the group of consecutive jobs, bytes. */

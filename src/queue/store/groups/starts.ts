@@ -9,6 +9,7 @@
 import { parseStored, put } from '../../../durable/sql';
 import type { Quota } from '../../../job/limits/policy';
 import { MAX_MOMENTS, type Moment, Starts } from '../../../job/limits/starts';
+import { grouped } from '../../../job/size';
 import { SIZES, type Sizes } from '../sizes';
 import { placeOf } from './counts';
 
@@ -147,7 +148,11 @@ export class GroupStarts {
 
   private write(counts: ReadonlyMap<string, number>, { shortest, longest }: Periods, now: number): void {
     const newest = this.rows.at(-1);
-    const texts = [...rowTexts(partsOf(counts), MAX_ROW)];
+    const parts = Array.from(counts, ([name, count]) => partOf(name, count));
+    const texts = Array.from(
+      grouped(parts, ({ length }) => length, MAX_ROW),
+      rowText,
+    );
     const isSmall = newest !== undefined && newest.chars < SMALL_ROW && texts.length === 1;
     if (isSmall && this.newest && this.isOneMoment(newest, shortest, now)) {
       for (const [name, count] of counts) this.newest.counts.set(name, (this.newest.counts.get(name) ?? 0) + count);
@@ -192,16 +197,10 @@ export class GroupStarts {
     this.chars = 0;
     this.nextId = 1;
     this.newest = undefined;
-    let at = 0;
-    const parts = function* (): Generator<string> {
-      for (const [name, { entries }] of known) {
-        at = Math.max(at, entries.at(-1)?.[0] ?? 0);
-        yield partOf(name, entries);
-      }
-    };
-    for (const text of rowTexts(parts(), LARGE_ROW)) {
-      this.put(this.nextId++, at, text);
-      at = 0;
+    const textOf = ([name, { entries }]: [string, Starts]) => partOf(name, entries);
+    for (const row of grouped(known, (starts) => textOf(starts).length, LARGE_ROW)) {
+      const at = Math.max(...row.map(([, { entries }]) => entries.at(-1)?.[0] ?? 0));
+      this.put(this.nextId++, at, rowText(row.map(textOf)));
     }
     this.rows.sort((a, b) => a.at - b.at);
     this.needed = this.chars;
@@ -234,24 +233,7 @@ const nameFor = (known: ReadonlyMap<string, Starts>, group: string): string =>
 const partOf = (name: string, counted: number | readonly Moment[]): string =>
   `${JSON.stringify(name)}:${JSON.stringify(counted)}`;
 
-function* partsOf(counts: ReadonlyMap<string, number>): Generator<string> {
-  for (const [name, count] of counts) yield partOf(name, count);
-}
-
-/** The texts of as many rows as the parts need. @param max characters of a row, the last part aside */
-function* rowTexts(parts: Iterable<string>, max: number): Generator<string> {
-  let row: string[] = [];
-  let chars = 0;
-  for (const part of parts) {
-    row.push(part);
-    chars += part.length;
-    if (chars <= max) continue;
-    yield `{${row.join(',')}}`;
-    row = [];
-    chars = 0;
-  }
-  if (row.length > 0) yield `{${row.join(',')}}`;
-}
+const rowText = (parts: readonly string[]): string => `{${parts.join(',')}}`;
 
 /** An unreadable row counts nothing. */
 const readRow = (data: string): RowData => (parseStored(data) ?? {}) as RowData;
