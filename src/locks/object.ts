@@ -12,6 +12,7 @@
 import { DurableObject } from 'cloudflare:workers';
 import type { Env } from '../config';
 import { LOCKS, Schema } from '../durable/schema';
+import { put, rows } from '../durable/sql';
 import { type Outcome, unavailable } from '../job/errors';
 import { decodeId } from '../job/ids';
 import type { AllowanceApi, AllowanceView, LeaseAnswer, LeaseRequest } from '../rpc/allowances';
@@ -279,7 +280,7 @@ export class UniqueLockObject extends DurableObject<Env> implements UniqueLockAp
   // ---- storage ---------------------------------------------------------------------------------
 
   private query<R extends Record<string, SqlStorageValue>>(sql: string, ...bindings: (string | number)[]): R[] {
-    return this.ctx.storage.sql.exec<R>(sql, ...bindings).toArray();
+    return rows<R>(this.ctx.storage.sql, sql, ...bindings);
   }
 
   private rowsOf(fingerprint: string): Row[] {
@@ -287,13 +288,7 @@ export class UniqueLockObject extends DurableObject<Env> implements UniqueLockAp
   }
 
   private write({ fingerprint, queue, tickets }: Row): void {
-    this.query(
-      `INSERT INTO holders (fingerprint, queue, tickets) VALUES (?, ?, ?)
-       ON CONFLICT (fingerprint, queue) DO UPDATE SET tickets = excluded.tickets`,
-      fingerprint,
-      queue,
-      tickets,
-    );
+    put(this.ctx.storage.sql, 'holders', { fingerprint, queue, tickets });
   }
 
   private remove(fingerprint: string, queue: string): void {

@@ -1,3 +1,4 @@
+import { put, rows } from '../durable/sql';
 import { grouped } from '../job/size';
 import type { NewStep } from '../job/workflow/plan';
 import type { JobEnd } from '../job/workflow/run';
@@ -83,7 +84,7 @@ export class WorkflowStore {
   private keepResult(ending: LoggedEnding): LoggedEnding {
     if (ending.result === undefined || ending.result.length <= FAR_RESULT) return ending;
     const { result, ...rest } = ending;
-    this.query('INSERT OR REPLACE INTO parts (kind, id, data) VALUES (?, ?, ?)', 'result', ending.step, result);
+    put(this.storage.sql, 'parts', { kind: 'result', id: ending.step, data: result });
     return { ...rest, far: true };
   }
 
@@ -124,6 +125,6 @@ export class WorkflowStore {
   }
 
   private query(sql: string, ...bindings: (string | number)[]): Part[] {
-    return this.storage.sql.exec<Part>(sql, ...bindings).toArray();
+    return rows<Part>(this.storage.sql, sql, ...bindings);
   }
 }

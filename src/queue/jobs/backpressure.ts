@@ -2,7 +2,7 @@
  * Backpressure: a bounded queue refuses what exceeds it, or discards the jobs that waited longest; producers are
  * warned first.
  */
-import { listed, writeMeta } from '../../durable/sql';
+import { listed, rows, writeMeta } from '../../durable/sql';
 import { ApiError } from '../../job/errors';
 import { RANK_BIT } from '../../job/ids';
 import { DEFAULT_WARNING } from '../../job/settings';
@@ -202,10 +202,9 @@ function* oldest(
 function waitingLongest(q: Stored, limit: number): Candidate[] {
   const running = listed(q.store.leases.active.keys());
   const read = (where: string, at: string, ...bindings: (string | number)[]) =>
-    q.store.sql
-      .exec<Candidate>(`SELECT key, ${at} AS at FROM jobs WHERE ${where} LIMIT ?`, ...bindings, limit)
-      .toArray();
+    rows<Candidate>(q.store.sql, `SELECT key, ${at} AS at FROM jobs WHERE ${where} LIMIT ?`, ...bindings, limit);
   const idle = `key NOT IN ${running.sql}`;
+  const due = `priority = ? AND due_at IS NOT NULL AND ${idle} ORDER BY due_at, attempt, key`;
   const taken = Math.max(q.store.leases.head, q.store.cursors.shedUntil);
   const found = [
     ...read(
@@ -215,20 +214,11 @@ function waitingLongest(q: Stored, limit: number): Candidate[] {
       ...running.bindings,
     ),
     ...inBlocks(q, q.store.blocks.line.after(taken, false), limit),
-    ...[...q.store.priorities].flatMap((priority) =>
-      read(
-        `priority = ? AND due_at IS NOT NULL AND ${idle} ORDER BY due_at, attempt, key`,
-        'due_at',
-        priority,
-        ...running.bindings,
-      ),
-    ),
-    ...[...q.store.priorities].flatMap((priority) =>
-      inBlocks(q, q.store.blocks.due.inTurn(priority, undefined, undefined, false), limit),
-    ),
-    ...[...q.store.priorities].flatMap((priority) =>
-      inBlocks(q, q.store.blocks.retries.inTurn(priority, undefined, undefined, false), limit),
-    ),
+    ...[...q.store.priorities].flatMap((priority) => [
+      ...read(due, 'due_at', priority, ...running.bindings),
+      ...inBlocks(q, q.store.blocks.due.inTurn(priority, undefined, undefined, false), limit),
+      ...inBlocks(q, q.store.blocks.retries.inTurn(priority, undefined, undefined, false), limit),
+    ]),
   ];
   if (found.length < limit) {
     const pending = read(`state = ${STATE.pending} ORDER BY key`, 'created_at');

@@ -1,6 +1,6 @@
 /** Jobs whose time passed before they ran: discarded without a run, never as dead letters. */
 
-import { LIMIT } from '../../durable/sql';
+import { LIMIT, rows } from '../../durable/sql';
 import { type JobRow, STATE } from '../store/job-row';
 import { move } from '../store/jobs';
 import type { QueueParts, Stored } from '../store/parts';
@@ -35,28 +35,18 @@ export function expireIfDue(q: QueueParts, key: number, now: number): void {
 export function expireDue(q: QueueParts, now: number): void {
   if (now < q.store.expiry.next) return;
   const { expiry } = q.store;
-  const rows = q.store.sql
-    .exec<{ key: number; at: number }>(
-      `SELECT key, expires_at AS at FROM jobs WHERE expires_at <= ? AND (expires_at, key) > (?, ?) AND ended_at IS NULL
-       ORDER BY expires_at, key ${LIMIT}`,
-      now,
-      expiry.next,
-      expiry.untilKey,
-      ENDED_PER_TURN,
-    )
-    .toArray();
-  for (const { key } of rows) expireIfDue(q, key, now);
-  const last = rows.at(-1);
-  if (last && rows.length === ENDED_PER_TURN) {
+  const due = `SELECT key, expires_at AS at FROM jobs
+    WHERE expires_at <= ? AND (expires_at, key) > (?, ?) AND ended_at IS NULL ORDER BY expires_at, key ${LIMIT}`;
+  const place = [expiry.next, expiry.untilKey];
+  const found = rows<{ key: number; at: number }>(q.store.sql, due, now, ...place, ENDED_PER_TURN);
+  for (const { key } of found) expireIfDue(q, key, now);
+  const last = found.at(-1);
+  if (last && found.length === ENDED_PER_TURN) {
     expiry.goOnAt(last.at, last.key);
     return;
   }
-  const next = q.store.sql
-    .exec<{ at: number | null }>(
-      'SELECT min(expires_at) AS at FROM jobs WHERE expires_at > ? AND ended_at IS NULL',
-      now,
-    )
-    .one().at;
+  const first = 'SELECT min(expires_at) AS at FROM jobs WHERE expires_at > ? AND ended_at IS NULL';
+  const next = q.store.sql.exec<{ at: number | null }>(first, now).one().at;
   expiry.goOnAt(next ?? Number.POSITIVE_INFINITY);
 }
 

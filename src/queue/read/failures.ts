@@ -90,12 +90,8 @@ function lookAtEnded(
   const filter = groups.filterOf(['discarded']);
   for (;;) {
     if (groups.isFull()) return { state, ...defined({ at: before }) };
-    const places: DeadLetterPlace[] = newestEnded(
-      q.store.sql,
-      STATE[state],
-      { since, until, ...defined({ before }) },
-      STEP,
-    );
+    const range = { since, until, ...defined({ before }) };
+    const places: DeadLetterPlace[] = newestEnded(q.store.sql, STATE[state], range, STEP);
     const keys = places.map(({ key }) => key);
     for (const hit of matchingRows(q, filter, keys, MEASURE, now)) groups.add(state, hit);
     groups.looked += places.length;
@@ -113,18 +109,9 @@ function lookAtWaiting(
 ): FailuresPlace | undefined {
   const before = from?.state === 'retrying' ? from.before : undefined;
   if (groups.isFull()) return { state: 'retrying', ...defined({ before }) };
-  const { next, looked } = scan(
-    q,
-    {
-      filter: groups.filterOf(['retryable']),
-      measure: MEASURE,
-      limit: Number.POSITIVE_INFINITY,
-      budget: Math.max(1, groups.request.budget - groups.looked),
-      ...(before !== undefined && { from: before }),
-    },
-    now,
-    (hit) => groups.add('retrying', hit),
-  );
+  const budget = Math.max(1, groups.request.budget - groups.looked);
+  const waiting = { filter: groups.filterOf(['retryable']), measure: MEASURE, budget, from: before };
+  const { next, looked } = scan(q, waiting, now, (hit) => groups.add('retrying', hit));
   groups.looked += looked;
   return next === undefined ? undefined : { state: 'retrying', before: next };
 }

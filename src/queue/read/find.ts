@@ -1,5 +1,6 @@
 /** From a job id to its row: by the key inside the id, or through the alias table for ids chosen by clients. */
 
+import { rows } from '../../durable/sql';
 import type { CheckpointContent } from '../../job/attempt/notes';
 import { notFound } from '../../job/errors';
 import { decodeId, isUuidV7 } from '../../job/ids';
@@ -33,14 +34,17 @@ export function find(q: Named & Stored, id: string): Found | undefined {
     const found = byKey(q, decoded.key, (job) => job.alias === null && job.created === decoded.time);
     if (found) return found;
   }
-  const alias = q.store.sql.exec<{ key: number }>('SELECT key FROM aliases WHERE id = ?', id).toArray()[0];
-  return alias && byKey(q, alias.key, (job) => job.alias === id);
+  const aliased = keyOfAlias(q, id);
+  return aliased === undefined ? undefined : byKey(q, aliased, (job) => job.alias === id);
 }
 
 /** The key that an id leads to: of its alias, else the one inside it. Reads no job. @param id satisfies `isUuidV7` */
 export function keyOf(q: Named & Stored, id: string): number | undefined {
-  const alias = q.store.sql.exec<{ key: number }>('SELECT key FROM aliases WHERE id = ?', id).toArray()[0];
-  return alias ? alias.key : keyInside(q, id);
+  return keyOfAlias(q, id) ?? keyInside(q, id);
+}
+
+function keyOfAlias({ store }: Stored, id: string): number | undefined {
+  return rows<{ key: number }>(store.sql, 'SELECT key FROM aliases WHERE id = ?', id)[0]?.key;
 }
 
 /** The key that an id has inside, if it was made here. Reads nothing. @param id satisfies `isUuidV7` */

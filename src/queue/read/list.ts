@@ -7,13 +7,12 @@ import { bytesOfView, MAX_PAGE_BYTES } from '../../job/size';
 import { JOB_STATES } from '../../job/states';
 import type { CountResult } from '../../rpc/operations';
 import type { ListPage, ListPlaces, ListRequest, StatesCounted, StatesRequest } from '../../rpc/queue';
-import type { StateCounts } from '../../rpc/stats';
 import type { Configured, Named, Stored } from '../store/parts';
 import { rowByKey } from '../store/row-lookup';
 import type { ArchivedJob } from '../store/rows';
 import { viewOfArchived, viewOfRow } from './find';
 import { type Hit, scan } from './scan';
-import { stats } from './stats';
+import { noJobs, stats } from './stats';
 
 /** Jobs looked at for one page, and how many times as many for its total. */
 const PAGE_BUDGET = 10_000;
@@ -36,12 +35,7 @@ export function list(q: Named & Stored & Configured, request: ListRequest, now: 
     if (jobs.length > 0 && bytes > maxBytes) cut = jobs.at(-1)?.position;
     else jobs.push({ ...view, position: hit.sequence });
   };
-  const page = {
-    filter,
-    limit: request.limit,
-    budget,
-    ...(request.before !== undefined && { from: request.before }),
-  };
+  const page = { filter, limit: request.limit, budget, from: request.before };
   const { next, looked, spent } = scan(q, page, now, take);
   const goOn = cut ?? next;
   return {
@@ -57,13 +51,8 @@ export function list(q: Named & Stored & Configured, request: ListRequest, now: 
 /** The places of matching jobs, without the jobs: for a reader that passes over them. */
 export function listPlaces(q: Named & Stored & Configured, request: ListRequest, now: number): ListPlaces {
   const places: ListPlaces['places'] = [];
-  const page = {
-    filter: filterOf(request),
-    measure: 'created_at',
-    limit: request.limit,
-    budget: PAGE_BUDGET,
-    ...(request.before !== undefined && { from: request.before }),
-  };
+  const { limit, before: from } = request;
+  const page = { filter: filterOf(request), measure: 'created_at', limit, budget: PAGE_BUDGET, from };
   const { next } = scan(q, page, now, ({ sequence, measure, archived }) => {
     const created_at = archived === undefined ? (measure as number) : (JSON.parse(archived) as ArchivedJob).at[0];
     places.push({ position: sequence, created_at: created_at ?? 0 });
@@ -99,7 +88,7 @@ function totalOf(
   const known = countByState(q, filter, now);
   if (known !== undefined) return { total: known };
   let total = 0;
-  const { next } = scan(q, { filter, limit: Number.POSITIVE_INFINITY, budget }, now, () => {
+  const { next } = scan(q, { filter, budget }, now, () => {
     total++;
   });
   return { total, ...(next !== undefined && { total_is_exact: false as const }) };
@@ -122,39 +111,24 @@ export function count(
   const known = before === undefined ? countByState(q, filter, now) : undefined;
   if (known !== undefined) return { count: known };
   let total = 0;
-  const { next } = scan(
-    q,
-    { filter, limit: Number.POSITIVE_INFINITY, budget: COUNT_BUDGET, ...(before !== undefined && { from: before }) },
-    now,
-    () => {
-      total++;
-    },
-  );
+  const { next } = scan(q, { filter, budget: COUNT_BUDGET, from: before }, now, () => {
+    total++;
+  });
   return { count: total, ...(next !== undefined && { next }) };
 }
 
 /** How many of the matching jobs are in each state; in steps as {@link count}, of at most `budget` jobs each. */
 export function countStates(q: Named & Stored & Configured, request: StatesRequest, now: number): StatesCounted {
-  const { filter } = request;
-  const counts = Object.fromEntries(JOB_STATES.map((state) => [state, 0])) as StateCounts;
-  if (request.before === undefined && !looksInside(filter)) {
+  const { filter, before } = request;
+  const counts = noJobs();
+  if (before === undefined && !looksInside(filter)) {
     const all = stats(q, now).counts;
     for (const state of filter.states ?? JOB_STATES) counts[state] = all[state];
     return { counts, looked: 0 };
   }
   const budget = Math.min(request.budget ?? COUNT_BUDGET, COUNT_BUDGET);
-  const { next, looked } = scan(
-    q,
-    {
-      filter,
-      limit: Number.POSITIVE_INFINITY,
-      budget,
-      ...(request.before !== undefined && { from: request.before }),
-    },
-    now,
-    ({ state }) => {
-      counts[state]++;
-    },
-  );
+  const { next, looked } = scan(q, { filter, budget, from: before }, now, ({ state }) => {
+    counts[state]++;
+  });
   return { counts, looked, ...(next !== undefined && { next }) };
 }

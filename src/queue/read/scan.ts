@@ -6,8 +6,7 @@
  * knows the wanted states, they read the index.
  */
 
-import type { Fragment } from '../../durable/sql';
-import { listed } from '../../durable/sql';
+import { type Fragment, listed, rows } from '../../durable/sql';
 import type { JobFilter } from '../../job/filter';
 import { MAX_SEQUENCE, RANK_BIT, sequenceOf } from '../../job/ids';
 import { grouped } from '../../job/size';
@@ -47,13 +46,13 @@ interface Candidate {
 export interface ScanRequest {
   filter: JobFilter;
   /** Where to continue, exclusive: below this number, or above it when ascending. Absent: from the end. */
-  from?: number;
+  from?: number | undefined;
   /** Oldest first. Completed jobs are left out then. */
   ascending?: boolean;
   /** An SQL expression over a row of `jobs`, to be evaluated for each match. */
   measure?: string;
-  /** How many to find at most. */
-  limit: number;
+  /** How many to find at most; absent: all. */
+  limit?: number;
   /** How many jobs to look at, at most; a large one counts for several if its text is read. */
   budget: number;
 }
@@ -90,7 +89,7 @@ export function scan(
   now: number,
   visit: (hit: Hit) => void,
 ): ScanResult {
-  const { filter, limit, budget } = request;
+  const { filter, limit = Number.POSITIVE_INFINITY, budget } = request;
   const states = new Set<JobState>(filter.states ?? JOB_STATES);
   const reader = new Reader(q, filter, states, request.ascending === true, request.measure ?? 'NULL', now);
   if (filter.ids) {
@@ -201,7 +200,7 @@ class Reader {
       if (!job || !this.states.has('completed')) continue;
       const json = JSON.stringify(job);
       const statement = `SELECT 1 FROM (SELECT ? AS value) AS job WHERE ${archived.sql}`;
-      if (this.q.store.sql.exec(statement, json, ...archived.bindings).toArray().length === 0) continue;
+      if (rows(this.q.store.sql, statement, json, ...archived.bindings).length === 0) continue;
       if (this.inspection && !this.inspection.fitsArchived(json)) continue;
       hits.push({ sequence: sequenceOf(job.k), key: job.k, state: 'completed', archived: json });
     }
@@ -248,16 +247,11 @@ class Reader {
     }
     const running = listed([...(states.has('active') ? q.store.leases.active.keys() : []), ...q.store.locks.keys()]);
     parts.push(`SELECT value AS key FROM ${running.sql}`);
+    const [beyond, order] = ascending ? ['>', 'ASC'] : ['<', 'DESC'];
+    const query = `SELECT DISTINCT key FROM (${parts.join(' UNION ALL ')}) WHERE ${SEQUENCE} ${beyond} ?
+      ORDER BY ${SEQUENCE} ${order} LIMIT ${INDEX_PAGE}`;
     for (;;) {
-      const keys = q.store.sql
-        .exec<{ key: number }>(
-          `SELECT DISTINCT key FROM (${parts.join(' UNION ALL ')}) WHERE ${SEQUENCE} ${ascending ? '>' : '<'} ?
-           ORDER BY ${SEQUENCE} ${ascending ? 'ASC' : 'DESC'} LIMIT ${INDEX_PAGE}`,
-          ...running.bindings,
-          from,
-        )
-        .toArray()
-        .map(({ key }) => key);
+      const keys = rows<{ key: number }>(q.store.sql, query, ...running.bindings, from).map(({ key }) => key);
       yield* this.rowsOf(keys);
       const last = keys.at(-1);
       if (keys.length < INDEX_PAGE || last === undefined) return;

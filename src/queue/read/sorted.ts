@@ -46,29 +46,14 @@ export function sorted(q: Named & Stored & Configured, request: SortedRequest, n
   const keepFirst = () => {
     entries = entries.sort(compare).slice(0, limit);
   };
-  const { next, looked } = scan(
-    q,
-    {
-      filter,
-      measure: MEASURES[sort](now),
-      limit: Number.POSITIVE_INFINITY,
-      budget: STEP_BUDGET,
-      ...(before !== undefined && { from: before }),
-    },
-    now,
-    (hit) => {
-      matched++;
-      entries.push(rank(q, hit, sort));
-      if (entries.length >= 2 * limit + 1000) keepFirst();
-    },
-  );
+  const all = { filter, measure: MEASURES[sort](now), budget: STEP_BUDGET, from: before };
+  const { next, looked } = scan(q, all, now, (hit) => {
+    matched++;
+    entries.push(rank(q, hit, sort));
+    if (entries.length >= 2 * limit + 1000) keepFirst();
+  });
   keepFirst();
-  return {
-    entries: identified(q, entries),
-    matched,
-    looked,
-    ...(next !== undefined && { next }),
-  };
+  return { entries: identified(q, entries), matched, looked, ...(next !== undefined && { next }) };
 }
 
 function rank(q: Named, hit: Hit, sort: SortKey): Ranked {

@@ -1,5 +1,5 @@
 /** How many jobs are in each state. Exact; what needs a scan is counted once and then kept in memory. */
-import { listed } from '../../durable/sql';
+import { listed, rows } from '../../durable/sql';
 import { RANK_BIT } from '../../job/ids';
 import { MAX_UPCOMING, type Upcoming } from '../../job/metrics/as-of';
 import { first } from '../../job/size';
@@ -13,10 +13,10 @@ import { stateOf } from '../store/rows';
 
 /** Counts of a queue that has never been used. */
 export function emptyStats(queue: string, now: number): QueueStats {
-  return { queue, exists: false, paused: false, counts: zero(), dead: 0, computed_at: now };
+  return { queue, exists: false, paused: false, counts: noJobs(), dead: 0, computed_at: now };
 }
 
-function zero(): StateCounts {
+export function noJobs(): StateCounts {
   return {
     scheduled: 0,
     available: 0,
@@ -31,7 +31,7 @@ function zero(): StateCounts {
 
 /** Counts per state at `now`. */
 export function stats(q: Named & Stored & Configured, now: number): QueueStats {
-  const counts = zero();
+  const counts = noJobs();
   const { due, dead, discarded, ...standing } = q.store.tally.read(q.store.priorities, now).standing;
   Object.assign(counts, standing);
   counts.completed = countArchived(q.store.sql);
@@ -59,10 +59,9 @@ function lineLength(q: Stored): number {
   if (q.store.counts.line === null) {
     let running = 0;
     for (const active of q.store.leases.active.values()) if (!active.indexed) running++;
-    const rows = q.store.sql
-      .exec<{ n: number }>(`SELECT count(*) AS n FROM jobs WHERE key < ${RANK_BIT} AND ${STANDS_IN_LINE}`)
-      .one().n;
-    q.store.counts.line = rows + q.store.blocks.countLine() - running;
+    const query = `SELECT count(*) AS n FROM jobs WHERE key < ${RANK_BIT} AND ${STANDS_IN_LINE}`;
+    const { n } = q.store.sql.exec<{ n: number }>(query).one();
+    q.store.counts.line = n + q.store.blocks.countLine() - running;
   }
   return q.store.counts.line;
 }
@@ -86,35 +85,26 @@ interface Oldest {
 /** The job that waits longest, and when it became available, epoch ms; undefined when none waits. */
 export function oldestAvailable(q: Stored, now: number): Oldest | undefined {
   const running = listed(q.store.leases.active.keys());
+  const firstRow = (at: string, where: string, order: string, ...bindings: number[]) => {
+    const idle = `${where} AND key NOT IN ${running.sql}`;
+    const query = `SELECT key, ${at} AS at FROM jobs WHERE ${idle} ORDER BY ${order} LIMIT 1`;
+    return rows<{ key: number; at: number }>(q.store.sql, query, ...bindings, ...running.bindings)[0];
+  };
   const waiting: ({ key: number; at?: number | undefined } | undefined)[] = [...q.store.priorities].flatMap(
     (priority) => {
       const due = firstIdle(q, q.store.blocks.due.inTurn(priority, undefined, now, false));
       return [
         due && { key: due.key, at: due.due_at ?? undefined },
         firstIdle(q, q.store.blocks.retries.placesInTurn(priority, undefined, now)),
-        q.store.sql
-          .exec<Oldest & Record<string, number>>(
-            `SELECT key, due_at AS at FROM jobs WHERE priority = ? AND due_at <= ?
-           AND key NOT IN ${running.sql} ORDER BY due_at LIMIT 1`,
-            priority,
-            now,
-            ...running.bindings,
-          )
-          .toArray()[0],
+        firstRow('due_at', 'priority = ? AND due_at <= ?', 'due_at', priority, now),
       ];
     },
   );
   if (lineLength(q) > 0) {
     const inLine = firstIdle(q, q.store.blocks.line.after(q.store.leases.head, false));
+    const ofRows = `key < ${RANK_BIT} AND ${STANDS_IN_LINE} AND key > ?`;
     waiting.push(
-      q.store.sql
-        .exec<Oldest & Record<string, number>>(
-          `SELECT key, enqueued_at AS at FROM jobs WHERE key < ${RANK_BIT} AND ${STANDS_IN_LINE}
-           AND key > ? AND key NOT IN ${running.sql} ORDER BY key LIMIT 1`,
-          q.store.leases.head,
-          ...running.bindings,
-        )
-        .toArray()[0],
+      firstRow('enqueued_at', ofRows, 'key', q.store.leases.head),
       inLine && { key: inLine.key, at: inLine.enqueued_at },
     );
   }
@@ -128,6 +118,8 @@ function firstIdle<T extends { key: number }>({ store: { leases } }: Stored, row
 }
 
 export function upcoming(q: Stored, now: number): Upcoming[] {
+  const ofRows = `SELECT due_at AS at, attempt > 0 AS tried FROM jobs
+    WHERE priority = ? AND due_at > ? ORDER BY due_at LIMIT ${MAX_UPCOMING}`;
   const next = [...q.store.priorities].flatMap((priority) => [
     ...first(q.store.blocks.due.inTurn(priority, afterAllAt(now), undefined, false), MAX_UPCOMING).map(
       ({ due_at }): Upcoming => [due_at as number, false],
@@ -135,15 +127,9 @@ export function upcoming(q: Stored, now: number): Upcoming[] {
     ...first(q.store.blocks.retries.placesInTurn(priority, afterAllAt(now)), MAX_UPCOMING).map(
       ({ at, attempt }): Upcoming => [at, attempt > 0],
     ),
-    ...q.store.sql
-      .exec<{ at: number; tried: number }>(
-        `SELECT due_at AS at, attempt > 0 AS tried FROM jobs
-         WHERE priority = ? AND due_at > ? ORDER BY due_at LIMIT ${MAX_UPCOMING}`,
-        priority,
-        now,
-      )
-      .toArray()
-      .map(({ at, tried }): Upcoming => [at, tried === 1]),
+    ...rows<{ at: number; tried: number }>(q.store.sql, ofRows, priority, now).map(
+      ({ at, tried }): Upcoming => [at, tried === 1],
+    ),
   ]);
   return next.sort(([a], [b]) => a - b).slice(0, MAX_UPCOMING);
 }

@@ -3,6 +3,7 @@
  * `tasks`: it resumes where it stopped and counts no job twice. Later jobs are not part of it.
  */
 
+import { put, rows } from '../../../durable/sql';
 import { looksInside, madeUntil } from '../../../job/filter';
 import { removalMoment } from '../../../job/retention';
 import {
@@ -59,32 +60,27 @@ export function createTask(q: Stored, request: OperationRequest, now: number): v
   // Chunks know when their newest job ended: without other conditions they need not be read.
   const chunks = plain && (action === 'delete' || action === 'purge') && states.includes('completed');
   const task: Task = {
-    id: request.id,
-    action,
-    filter: { ...filter, states },
-    matched: 0,
-    succeeded: 0,
-    skipped: 0,
-    failed: 0,
-    errors: [],
+    ...newTask(request.id, action, now),
+    ...{ filter: { ...filter, states }, end: q.store.nextSequence },
     ...(request.items && { items: [] }),
-    started_at: now,
-    end: q.store.nextSequence,
     ...(chunks && ended?.min === undefined && aged?.min === undefined && { chunks: true as const }),
   };
   write(q, task, states.length === 0 ? now : null);
 }
 
+function newTask(id: string, action: BulkAction, now: number): Task {
+  const counts = { matched: 0, succeeded: 0, skipped: 0, failed: 0, errors: [] };
+  return { id, action, filter: {}, ...counts, started_at: now, end: 0 };
+}
+
 function write(q: Stored, task: Task, doneAt: number | null): void {
-  q.store.sql
-    .exec('INSERT OR REPLACE INTO tasks (id, data, done_at) VALUES (?, ?, ?)', task.id, JSON.stringify(task), doneAt)
-    .toArray();
+  put(q.store.sql, 'tasks', { id: task.id, data: JSON.stringify(task), done_at: doneAt });
 }
 
 type TaskRow = { data: string; done_at: number | null };
 
 function readTask(q: Stored, id: string): { task: Task; done: boolean } | undefined {
-  const row = q.store.sql.exec<TaskRow>('SELECT data, done_at FROM tasks WHERE id = ?', id).toArray()[0];
+  const [row] = rows<TaskRow>(q.store.sql, 'SELECT data, done_at FROM tasks WHERE id = ?', id);
   return row && { task: JSON.parse(row.data) as Task, done: row.done_at !== null };
 }
 
@@ -107,31 +103,23 @@ function viewOf(task: Task, done: boolean): OperationView {
 const MAX_SHOWN = 50;
 
 export function viewTasks(q: Stored): OperationView[] {
-  return q.store.sql
-    .exec<TaskRow>('SELECT data, done_at FROM tasks ORDER BY done_at IS NOT NULL, done_at DESC LIMIT ?', MAX_SHOWN)
-    .toArray()
-    .map(({ data, done_at }) => viewOf(JSON.parse(data) as Task, done_at !== null));
+  const query = 'SELECT data, done_at FROM tasks ORDER BY done_at IS NOT NULL, done_at DESC LIMIT ?';
+  const found = rows<TaskRow>(q.store.sql, query, MAX_SHOWN);
+  return found.map(({ data, done_at }) => viewOf(JSON.parse(data) as Task, done_at !== null));
 }
 
 /** Ends an operation where it is. An unknown one is noted as ended, so that it does not begin. One row written. */
 export function abortTask(q: Stored & Woken, id: string, action: BulkAction, now: number): OperationView {
   const found = readTask(q, id);
   if (found?.done) return viewOf(found.task, true);
-  const unknown: Task = {
-    ...{ id, action, filter: {}, matched: 0, succeeded: 0, skipped: 0, failed: 0, errors: [] },
-    ...{ started_at: now, end: 0 },
-  };
-  const task: Task = { ...(found?.task ?? unknown), aborted: true };
+  const task: Task = { ...(found?.task ?? newTask(id, action, now)), aborted: true };
   write(q, task, now);
   q.wake.at(now + REMEMBER_MS);
   return viewOf(task, true);
 }
 
 export function openTasks(q: Stored): string[] {
-  return q.store.sql
-    .exec<{ id: string }>('SELECT id FROM tasks WHERE done_at IS NULL')
-    .toArray()
-    .map(({ id }) => id);
+  return rows<{ id: string }>(q.store.sql, 'SELECT id FROM tasks WHERE done_at IS NULL').map(({ id }) => id);
 }
 
 /** Does the next step of an operation. @returns whether it is done */
@@ -163,12 +151,8 @@ function actOnNext(q: QueueParts, task: Task, now: number): boolean {
   const ascending = action === 'cancel' || action === 'retry';
   const hits: Hit[] = [];
   const from = task.position ?? (ascending ? undefined : task.end);
-  const { next } = scan(
-    q,
-    { filter: task.filter, ascending, limit: STEP, budget: STEP_BUDGET, ...(from !== undefined && { from }) },
-    now,
-    (hit) => hits.push(hit),
-  );
+  const step = { filter: task.filter, ascending, limit: STEP, budget: STEP_BUDGET, from };
+  const { next } = scan(q, step, now, (hit) => hits.push(hit));
   const wanted = hits.filter(({ sequence }) => sequence < task.end);
   task.matched += wanted.length;
   const archived = wanted.filter((hit) => hit.archived !== undefined).map(({ key }) => key);
@@ -220,9 +204,7 @@ export function noteFailure(q: Stored, id: string, now: number): boolean {
   const { task } = found;
   task.failures = (task.failures ?? 0) + 1;
   const givenUp = task.failures >= MAX_FAILURES;
-  if (givenUp) {
-    count(task, { job_id: '', status: 'failed', reason: 'backend_error' });
-  }
+  if (givenUp) count(task, { job_id: '', status: 'failed', reason: 'backend_error' });
   write(q, task, givenUp ? now : null);
   return givenUp;
 }
@@ -231,7 +213,7 @@ export function noteFailure(q: Stored, id: string, now: number): boolean {
 export function forgetTasks(q: Stored, now: number): void {
   if ((oldestTask(q) ?? now) > now - REMEMBER_MS) return;
   const due = 'SELECT id FROM tasks WHERE done_at <= ? LIMIT ?';
-  q.store.sql.exec(`DELETE FROM tasks WHERE id IN (${due})`, now - REMEMBER_MS, FORGET_STEP).toArray();
+  rows(q.store.sql, `DELETE FROM tasks WHERE id IN (${due})`, now - REMEMBER_MS, FORGET_STEP);
 }
 
 /** When the next finished operation must be forgotten, epoch ms. */

@@ -9,7 +9,7 @@
  */
 
 import { STANDBY_MS } from '../../../durable/outbox';
-import { listed, writeMeta } from '../../../durable/sql';
+import { listed, rows, writeMeta } from '../../../durable/sql';
 import { conflict, invalidRequest } from '../../../job/errors';
 import { RANK_BIT, sequenceOf } from '../../../job/ids';
 import { first } from '../../../job/size';
@@ -104,7 +104,7 @@ export function discardNext(q: Named & Stored & Observed, now: number): boolean 
 
 function nextToDiscard(q: Stored, limit: number): { key: number }[] {
   const open = `SELECT key FROM jobs WHERE state IN (${STATE.waiting}, ${STATE.pending}) LIMIT ?`;
-  const next = q.store.sql.exec<{ key: number }>(open, limit).toArray();
+  const next = rows<{ key: number }>(q.store.sql, open, limit);
   return [...next, ...first(q.store.blocks.all(0, false), limit - next.length)];
 }
 
@@ -112,22 +112,21 @@ function nextToDiscard(q: Stored, limit: number): { key: number }[] {
 function nextToMove(q: Stored): Pick<JobRow, 'key' | 'state'>[] {
   const running = listed(q.store.leases.active.keys());
   const read = (where: string) =>
-    q.store.sql
-      .exec<Pick<JobRow, 'key' | 'state'> & { size: number }>(
-        `SELECT key, state, length(body) AS size FROM jobs WHERE ${where}
-         AND state IN (${STATE.waiting}, ${STATE.pending}) AND key NOT IN ${running.sql} ORDER BY key LIMIT ${STEP}`,
-        ...running.bindings,
-      )
-      .toArray();
+    rows<Pick<JobRow, 'key' | 'state'> & { size: number }>(
+      q.store.sql,
+      `SELECT key, state, length(body) AS size FROM jobs WHERE ${where}
+       AND state IN (${STATE.waiting}, ${STATE.pending}) AND key NOT IN ${running.sql} ORDER BY key LIMIT ${STEP}`,
+      ...running.bindings,
+    );
   // The jobs that others of their groups wait for must be there first.
   const holders = q.store.gates.isStrict ? read('holds_group IS NOT NULL') : [];
-  const rows =
+  const next =
     holders.length > 0
       ? holders
       : inOrder([...read(`key < ${RANK_BIT}`), ...read(`key >= ${RANK_BIT}`), ...first(waitingInBlocks(q), STEP)]);
   const chosen: Pick<JobRow, 'key' | 'state'>[] = [];
   let chars = 0;
-  for (const { key, state, size } of rows) {
+  for (const { key, state, size } of next) {
     chars += size;
     if (chosen.length > 0 && chars > STEP_CHARS) break;
     chosen.push({ key, state });

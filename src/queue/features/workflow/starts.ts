@@ -1,4 +1,5 @@
 /** Which jobs of a workflow this queue has taken, so that it takes none twice (table `workflow_starts`). */
+import { rows } from '../../../durable/sql';
 
 type Start = { first: number; steps: Record<string, string | null> };
 
@@ -14,14 +15,13 @@ export function stepsTaken(sql: SqlStorage, workflow: string): Map<number, strin
 export function noteTaken(sql: SqlStorage, workflow: string, jobs: ReadonlyMap<number, string | null>): void {
   const data = JSON.stringify(Object.fromEntries(jobs));
   const insert = 'INSERT INTO workflow_starts (workflow, first, data) VALUES (?, ?, ?)';
-  sql.exec(insert, workflow, Math.min(...jobs.keys()), data).toArray();
+  rows(sql, insert, workflow, Math.min(...jobs.keys()), data);
 }
 
 export function startsOf(sql: SqlStorage, workflow: string): Start[] {
-  return sql
-    .exec<{ first: number; data: string }>('SELECT first, data FROM workflow_starts WHERE workflow = ?', workflow)
-    .toArray()
-    .map(({ first, data }) => ({ first, steps: JSON.parse(data) as Start['steps'] }));
+  const query = 'SELECT first, data FROM workflow_starts WHERE workflow = ?';
+  const found = rows<{ first: number; data: string }>(sql, query, workflow);
+  return found.map(({ first, data }) => ({ first, steps: JSON.parse(data) as Start['steps'] }));
 }
 
 /**
@@ -37,6 +37,6 @@ export function forgetStarts(
   const asked = new Set(unrecorded);
   for (const { first, steps } of known) {
     if (Object.keys(steps).some((step) => asked.has(Number(step)))) continue;
-    sql.exec('DELETE FROM workflow_starts WHERE workflow = ? AND first = ?', workflow, first).toArray();
+    rows(sql, 'DELETE FROM workflow_starts WHERE workflow = ? AND first = ?', workflow, first);
   }
 }
