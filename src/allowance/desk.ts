@@ -245,7 +245,6 @@ export class Desk {
     return count;
   }
 
-  /** Does another queue wait? */
   private isAwaited(queue: string, kind: Kind, now: number): boolean {
     for (const [other, { waits }] of this.holders) {
       if (other !== queue && waits?.[kind] && waits.until > now) return true;

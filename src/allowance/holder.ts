@@ -26,7 +26,6 @@ interface Starts {
 export interface Situation {
   /** The settings of the key, as the queue received them. */
   settings: KeySettings;
-  /** Attempts of the key that run. */
   running: number;
   /** Epoch ms. */
   now: number;
@@ -111,7 +110,6 @@ export class Holder {
     return !this.isInformed(now) || !this.hasAll(situation);
   }
 
-  /** `count` attempts start now. */
   take(count: number, situation: Situation): void {
     const { now } = situation;
     const { rate, throttle } = this.limits(situation);
@@ -236,7 +234,6 @@ export class Holder {
     this.called({ most: 0 }, now);
   }
 
-  /** Does it hold anything? */
   get isEmpty(): boolean {
     return this.slots === 0 && this.starts.length === 0 && this.sentAt === undefined;
   }

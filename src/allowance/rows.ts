@@ -15,7 +15,6 @@ export interface HolderRow {
   waits?: { since: number; until: number; slots: boolean; starts: boolean };
 }
 
-/** What is stored of the key itself. */
 export interface KeyRow {
   declared?: DeclaredLimits;
   settings: KeySettings;

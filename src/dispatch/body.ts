@@ -10,7 +10,6 @@ const HEAD_BYTES = 1024;
 const FIRST_BYTES = 16 * 1024;
 const NEXT_BYTES = 64 * 1024;
 
-/** Reads a body in few steps. */
 export class BodyReader {
   private readonly reader: ReadableStreamBYOBReader;
 
@@ -31,7 +30,6 @@ export class BodyReader {
     return { chunks, isWhole: false };
   }
 
-  /** What arrives next; undefined at the end. */
   async next(): Promise<Uint8Array | undefined> {
     const { done, value } = await this.reader.read(new Uint8Array(NEXT_BYTES));
     return done ? undefined : value;
@@ -112,7 +110,6 @@ const RESULTS = [...new TextEncoder().encode('results')];
  * UTF-8. Entries are not validated here.
  */
 export class EntryScanner {
-  /** Has the list begun? */
   sawResults = false;
   private depth = 0;
   private inString = false;

@@ -41,7 +41,6 @@ export interface TargetPattern {
   type: string;
 }
 
-/** One handler Worker, or a URL, and its options. */
 export interface TargetConfig {
   /** Distinguishes targets of the same name with different options: the name, numbered from the second on. */
   id: string;
@@ -73,10 +72,8 @@ export interface TargetConfig {
 const PATTERN =
   /^(?:(?<queue>[a-z0-9][a-z0-9.-]{0,127})\/)?(?<type>\*|[a-z][a-z0-9_-]*(?:\.[a-z][a-z0-9_-]*)*(?:\.\*)?)$/;
 
-/** Defaults of a target's options. */
 export const TARGET_DEFAULTS = { batchSize: 10, timeoutMs: 30_000 } as const;
 
-/** The options of every target. */
 const readCommon = readMembers({
   batch_size: readInteger(1, DELIVERY_BOUNDS.batchSize),
   batch: readChunk,
@@ -139,7 +136,6 @@ function asTable(handlers: unknown): Record<string, unknown> {
   return table as Record<string, unknown>;
 }
 
-/** An entry of `HANDLERS`. */
 interface HandlerEntry {
   key: string;
   options: Record<string, unknown>;

@@ -19,7 +19,6 @@ export class ControlStream {
     void this.write(batch);
   }
 
-  /** The job of this delivery was cancelled. */
   cancel(deliveryId: string): void {
     void this.write(JSON.stringify({ cancel: deliveryId }));
   }
@@ -40,7 +39,6 @@ export class ControlStream {
   }
 }
 
-/** An error for a handler. */
 function shown({ code, type, message, retryable, details }: ErrorData): object {
   return { code, type: type ?? code, message, retryable, ...(details && { details }) };
 }

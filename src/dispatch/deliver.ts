@@ -45,7 +45,6 @@ export interface CallTerms {
   goesOn(): void;
 }
 
-/** The result of a call. */
 export interface CallResult {
   /** By delivery id, except those that were settled while the answer arrived. */
   outcomes: ReadonlyMap<string, AttemptOutcome>;
@@ -252,7 +251,6 @@ function isDeliveryError(outcome: AttemptOutcome): boolean {
   return outcome === NOT_REACHED || (outcome.kind === 'failed' && outcome.error.target_rejected === true);
 }
 
-/** The meaning of a delivery error for the target. */
 function troubleOf(outcome: AttemptOutcome): string {
   const said = outcome.kind === 'failed' ? outcome.error.message : undefined;
   return said === undefined ? WORKER_NOT_RUNNING : cut(said, MAX_TROUBLE);

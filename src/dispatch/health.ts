@@ -65,7 +65,6 @@ export class TargetHealth {
     return this.stopped;
   }
 
-  /** May a call start now? */
   allows(now: number): boolean {
     return this.resumesAt(now) === undefined && !(this.stopped && this.trialRunning);
   }

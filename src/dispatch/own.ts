@@ -4,7 +4,6 @@ import type { OwnHandlers } from '../declaration';
 import { invalidConfiguration } from '../job/errors';
 import { type Binding, TARGET_DEFAULTS, type TargetConfig } from './config';
 
-/** The entrypoint that the Worker exports. */
 const ENTRYPOINT = 'TocsinHandlers';
 
 /** Names the target in errors, events and worker ids. */

@@ -32,7 +32,6 @@ const WORLD: RemoteContext = {
   newId: () => `del_${uuidv7()}`,
 };
 
-/** Signs requests and sends them to a URL. */
 export class Remote {
   /** @param url absent: each request names its own */
   constructor(

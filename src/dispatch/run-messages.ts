@@ -15,7 +15,6 @@ type Json = Record<string, unknown>;
 /** A message that is answered once it is durable. @param children jobs to enqueue, as written */
 export type RunRequest = RunNote | { kind: 'enqueue'; children: unknown };
 
-/** A message of a handler while it runs. */
 export type RunMessage = RunRequest | { kind: 'log'; lines: LogLine[] };
 
 export type StreamedLine = { id: string } & (

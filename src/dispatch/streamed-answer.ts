@@ -15,7 +15,6 @@ export interface Listener {
   hear(deliveryId: string, message: RunMessage): Promise<unknown>;
 }
 
-/** The deliveries of the call. */
 export interface UnderWay {
   /** Is this one of them, and does it run? */
   isOpen(deliveryId: string): boolean;

@@ -1,6 +1,5 @@
 /** A handler Worker from outside: where it is called, and the signs that it is not there. */
 
-/** The parts of an HTTP answer that matter. */
 export interface HandlerAnswer {
   status: number;
   retryAfter: string | null;

@@ -22,7 +22,6 @@ export class Backoff {
   /** @param now epoch ms */
   constructor(private readonly now: () => number) {}
 
-  /** Is it backing off? */
   get isResting(): boolean {
     return isPausedUntil(this.until, this.now(), PAUSE_MS.longest);
   }

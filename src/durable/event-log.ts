@@ -27,7 +27,6 @@ export interface Published extends Pick<QueueEvent, 'type' | 'subject'> {
 /** Called with the events of a commit, oldest first. */
 export type Listener = (events: readonly Published[]) => void;
 
-/** Events that end a job. */
 export const ENDS: ReadonlySet<string> = new Set(['job.completed', 'job.discarded', 'job.cancelled', 'job.expired']);
 
 /** Events kept per queue, and the bytes of memory that they may take together. */
@@ -107,7 +106,6 @@ export class EventLog {
     return `evt_${mintId(stamp, this.route, number)}`;
   }
 
-  /** The transaction is committed. */
   publish(): void {
     if (this.pending.length === 0) return;
     const published = this.pending;

@@ -3,9 +3,7 @@ import type { QueueEvent } from './event-log';
 
 /** What a follower wants of an object. */
 export interface FollowRequest {
-  /** Only events of this job. */
   job?: string | undefined;
-  /** Only events of these types. */
   types?: readonly string[] | undefined;
   /** It has received all events up to the one with this id, and must be notified if some since then are lost. */
   after?: string | undefined;

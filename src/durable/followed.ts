@@ -5,10 +5,8 @@ import type { FollowRequest } from './feed-messages';
 import type { Followers } from './followers';
 import { askForSocket, upgradeAnswer, wantedBy } from './upgrade';
 
-/** The life of an object that is followed. */
 export interface FollowedLife {
   readonly followers: Followers;
-  /** Answers the upgrade of a follower. */
   follow(wanted: FollowRequest): Outcome<Response> | Promise<Outcome<Response>>;
 }
 

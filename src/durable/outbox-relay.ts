@@ -54,7 +54,6 @@ export interface RelayHost {
   wakeAt(at: number): void;
 }
 
-/** Bounds of the work of an outbox relay. */
 export interface RelayBounds {
   /** Addresses that are served at once. */
   width?: number;
@@ -64,14 +63,12 @@ export interface RelayBounds {
   resting?: number;
 }
 
-/** An address to be served. */
 interface Stop {
   kind: MessageKind;
   address: string;
 }
 
 export class OutboxRelay {
-  /** Addresses to be served next. */
   private line: Stop[] = [];
   private readonly busy = new Map<string, Stop & { done: Promise<unknown> }>();
   /** Addresses that are backing off until `at`, epoch ms. */
@@ -188,7 +185,6 @@ export class OutboxRelay {
     return failing.length >= (this.bounds.resting ?? MAX_RESTING);
   }
 
-  /** Addresses whose pause is over. */
   private rested(kind: MessageKind, now: number): string[] {
     const isRested = ({ at }: { at: number }) => !isPausedUntil(at, now, RETRY_MS.longest);
     const rested = [...this.failing.values()].filter((one) => one.kind === kind && isRested(one));

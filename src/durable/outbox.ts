@@ -40,7 +40,6 @@ export class Outbox {
     this.filled.clear();
   }
 
-  /** How many items are gathered. */
   get size(): number {
     return this.gathered.length;
   }
@@ -51,7 +50,6 @@ export class Outbox {
     this.filled.clear();
   }
 
-  /** Are there outbox messages of this kind? */
   has(kind: string): boolean {
     let filled = this.filled.get(kind);
     if (filled === undefined) {
@@ -123,7 +121,6 @@ export class Outbox {
     return rows(this.sql, drop, kind, address, most).length;
   }
 
-  /** How many outbox messages of a kind there are. */
   count(kind: string): number {
     return this.sql.exec<{ n: number }>('SELECT count(*) AS n FROM outbox WHERE kind = ?', kind).one().n;
   }

@@ -12,7 +12,6 @@ const LEAST_SHARE = 64 * 1024;
 /** Bytes of a message besides its text: many are small. */
 const AROUND = 64;
 
-/** What waits for one client. */
 interface Waiting {
   bytes: number;
 }
@@ -42,7 +41,6 @@ export class Share {
     dropped?.register(this, this.waiting, this);
   }
 
-  /** Bytes that wait for the client. */
   get bytes(): number {
     return this.waiting.bytes;
   }

@@ -20,7 +20,6 @@ export function wantedBy<T>(request: Request, name: string): T | undefined {
   return wanted === null ? undefined : (JSON.parse(wanted) as T);
 }
 
-/** The answer to the asking side. */
 export function upgradeAnswer(answer: Outcome<Response>): Response {
   return answer.ok ? answer.value : Response.json(answer.error, { status: answer.error.status });
 }

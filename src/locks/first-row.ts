@@ -37,7 +37,6 @@ export class FirstRow {
     this.planRound();
   }
 
-  /** Arms the alarm for the next round. */
   planRound(pause = ROUND_MS): void {
     const now = Date.now();
     this.clock.arm(now + pause, now);

@@ -21,7 +21,6 @@ import type { QueueParts } from './store/parts';
 /** What is done to a queue in a transaction at `now` (epoch ms). */
 export type Operation<T> = (q: QueueParts, now: number) => T;
 
-/** What a creation needs from its object. */
 export interface Creation {
   readonly name: string;
   readonly storage: DurableObjectStorage;

@@ -64,7 +64,6 @@ export interface EngineHost extends Pick<Host, 'random' | 'now' | 'keepAlive'> {
     longestPauseMs?: number;
   };
   readonly others: Others;
-  /** Where data points go, if anywhere. */
   readonly analytics?: Dataset | undefined;
 }
 
@@ -150,7 +149,6 @@ export class QueueEngine {
     this.hooked = hookedOf(this.features);
   }
 
-  /** What the engine does in each transaction, and after it. */
   private hooks(): CommitHooks {
     return {
       now: () => this.host.now(),

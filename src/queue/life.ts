@@ -51,9 +51,7 @@ export class QueueLife {
   private creation: Promise<unknown> | undefined;
   /** Claims that have not reached the engine yet, by the names of their waiters. */
   private readonly early = new Map<string, { isGone: boolean }>();
-  /** Followers of the live feed. */
   readonly followers: Followers;
-  /** Workers that pull over sockets. */
   readonly workers: WorkerSockets;
   private readonly silenced = new QuietWorkers(
     () => directoryObject(this.env).silencedWorkers(),
@@ -227,7 +225,6 @@ export class QueueLife {
     });
   }
 
-  /** A heartbeat that came over a socket. */
   private async heartbeat(heard: Heartbeat) {
     return renderHeartbeat(
       await takeHeartbeat(this.env, { queues: [this.name], ...heard }, `queue ${this.name}`),
@@ -250,7 +247,6 @@ export class QueueLife {
     return answer ?? { ok: false, error: notFound('job', job).data };
   }
 
-  /** The queue's own settings, and those in force. */
   async settings(): Promise<Outcome<QueueSettings>> {
     const { engine } = this;
     const { own, defaults } = engine ? engine.q.config : { own: {}, defaults: await this.defaults() };
@@ -268,7 +264,6 @@ export class QueueLife {
     return enqueueEntry(this.env, { queue: this.name, job });
   }
 
-  /** Another queue. */
   queue(name: string): QueueApi {
     return queueObject(this.env, name);
   }

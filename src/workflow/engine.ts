@@ -42,7 +42,6 @@ export interface WorkflowHost {
   now(): number;
   queue(name: string): Pick<QueueApi, 'startSteps' | 'cancelSteps'>;
   directory(): Pick<DirectoryApi, 'noteWorkflow' | 'forgetWorkflow'>;
-  /** Keeps the object alive until the promise ends. */
   keepAlive(promise: Promise<unknown>): void;
   /** Removes everything of the workflow, permanently. */
   destroy(): Promise<void>;
@@ -159,7 +158,6 @@ export class WorkflowEngine {
     if (!this.closed) this.arm();
   }
 
-  /** Arms the alarm for what must be done next. */
   arm(): void {
     const now = this.host.now();
     const next = this.relay.due(now);

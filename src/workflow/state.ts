@@ -99,7 +99,6 @@ export class WorkflowRecord {
     return byQueue;
   }
 
-  /** Is the directory's copy of the state out of date? */
   get unnoted(): boolean {
     return this.notedState !== this.state;
   }
@@ -113,7 +112,6 @@ export class WorkflowRecord {
     return this.cancelled !== undefined;
   }
 
-  /** Was any job taken by a queue yet? */
   get hasStarted(): boolean {
     return this.jobs.some((job) => this.of(job).recorded);
   }

@@ -10,7 +10,6 @@ export interface Meta extends Omit<NewWorkflow, 'steps'> {
   at: number;
 }
 
-/** An ending as the log keeps it. */
 export interface LoggedEnding {
   step: number;
   job_id?: string;

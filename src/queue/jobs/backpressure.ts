@@ -28,10 +28,8 @@ export interface Arrival {
   replaces?: ReadonlySet<number>;
 }
 
-/** What the room of a queue depends on. */
 export type BoundedQueue = Named & Configured & Stored;
 
-/** Has the queue a bound? */
 export function isBounded({ config: { settings } }: Configured): boolean {
   return settings.max_depth !== undefined || settings.max_bytes !== undefined;
 }
@@ -172,7 +170,6 @@ function takeWhileNeeded(
   return { rows: taken, left };
 }
 
-/** These rows without those of replaced jobs. */
 function* besides(replaced: ReadonlySet<number>, rows: Iterable<JobRow>): Generator<JobRow> {
   for (const row of rows) if (!replaced.has(row.key)) yield row;
 }

@@ -92,7 +92,6 @@ export const CROWD = 1_000;
 /** Selections of one claim, to get past such a crowd, or past more rows than one selection reads. */
 const MAX_SELECTIONS = 4;
 
-/** The result of a claim by a worker that pulls. */
 export interface PullClaim {
   jobs: RunnerView[];
   bytes: number;
@@ -155,7 +154,6 @@ function asChunk(views: RunnerView[]): RunnerView[] {
   return views;
 }
 
-/** The selections of one claim. */
 class Puller {
   readonly claimed: Claimed[] = [];
   readonly chunked: Claimed[][] = [];

@@ -22,7 +22,6 @@ export function expire(q: QueueParts, row: JobRow, now: number): void {
   move(q, row, 'expire', { state: STATE.discarded, history }, now);
 }
 
-/** Discards the job with this key if it has expired. */
 export function expireIfDue(q: QueueParts, key: number, now: number): void {
   const row = rowByKey(q.store, key);
   if (row && hasExpired(q, row, now)) expire(q, row, now);

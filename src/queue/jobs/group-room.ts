@@ -24,7 +24,6 @@ export function hasBoundedGroups({ config: { groups } }: Configured): boolean {
 
 interface Lack {
   limit: number;
-  /** Jobs that wait. */
   waiting: number;
   arriving: number;
 }

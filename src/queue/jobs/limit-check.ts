@@ -55,7 +55,6 @@ export function decide(q: QueueParts, limiter: Limiter, now: number): void {
   }
 }
 
-/** One selection of jobs. */
 export class LimitCheck {
   /** Jobs taken by this selection, not counted anywhere yet. */
   private readonly taken = new Map<string, Taken>();

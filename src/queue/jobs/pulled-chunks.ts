@@ -41,13 +41,11 @@ export function waitsForPulledChunk({ store: { cursors } }: Stored, row: JobRow,
 export interface PullRound {
   /** Calls of handlers: single jobs, and chunks. */
   calls: number;
-  /** Jobs. */
   starts: number;
   /** Bytes of the jobs that the claim has taken. */
   bytes: number;
 }
 
-/** The chunks of one claim. */
 export class PulledChunks {
   /** Those of the running selection. */
   private taken: JobRow[][] = [];

@@ -23,7 +23,6 @@ export function rescueOverdue(q: QueueParts, now: number, random: Random, apart:
   rescueAll(q, keys, now, random, apart);
 }
 
-/** Ends the attempt of the job with this key if it is overdue. */
 export function rescueIfDue(q: QueueParts, key: number, now: number, random: Random, apart: Apart): void {
   if (q.store.leases.isOverdue(key, now)) rescueAll(q, [key], now, random, apart);
 }

@@ -10,7 +10,6 @@ import { GROUP_OF_BODY } from './filter';
 const MAX_BODIES = 10_000;
 const MAX_CHARS = 32 * 1024 * 1024;
 
-/** A job that is available and does not run. */
 export interface AvailableJob {
   group: string | undefined;
   limitKey: string | null;

@@ -24,7 +24,6 @@ const PAGE_JOBS = 5_000;
 const PAGE_BUDGET = 20_000;
 const PAGE_CHARS = 1024 * 1024;
 
-/** Rows that are read together. */
 const ROWS = 100;
 
 /** @throws {ApiError} 409 while the queue is being deleted */

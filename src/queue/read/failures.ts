@@ -50,7 +50,6 @@ interface Remembered {
 }
 const remembered = new WeakMap<QueueParts, Remembered>();
 
-/** One step. */
 export function failures(q: QueueParts, request: FailuresRequest, now: number): FailuresPart {
   let known = remembered.get(q);
   if (known?.changes !== q.store.changes || known.until < now) {

@@ -26,7 +26,6 @@ function byKey(q: Stored, key: number, matches: (job: { created: number; alias: 
   return undefined;
 }
 
-/** Finds a job by id, or undefined. */
 export function find(q: Named & Stored, id: string): Found | undefined {
   if (!isUuidV7(id)) return undefined;
   const decoded = decodeId(id);

@@ -10,7 +10,6 @@ import { eachAvailable } from './available';
 /** Jobs looked at for one answer in each kind of blocks. */
 const MAX_HEADS = 25_000;
 
-/** A group as it is counted. */
 export type CountedGroup = Pick<GroupView, 'waiting' | 'limited' | 'oldest'>;
 
 interface Waiting {

@@ -10,7 +10,6 @@ import { mustReadCron, noSuchCron, noteTriggered, triggerHere } from '../feature
 import * as crons from '../features/cron/manage';
 import type { QueueLife } from '../life';
 
-/** About a cron entry of this queue. */
 function onCron<A extends [string, ...unknown[]], T>(
   operation: On<A, T>,
   run: (life: QueueLife, operation: Operation<T>) => Outcome<T> | Promise<Outcome<T>> | undefined,
@@ -28,7 +27,6 @@ export const CRON_VERBS = {
     (q, _, name: string) => crons.readCron(q, name),
     (life, operation) => life.read(operation),
   ),
-  /** Every entry of the queue. */
   cronSummaries: look((q) => q.store.crons.summaries(), none),
   /** Those of these entries that the queue has; `omitted` are there too, but did not fit into one message. */
   cronsNamed: look(

@@ -69,7 +69,6 @@ export const READING_VERBS = {
     () => ({ jobs: [], omitted: [] }),
     jobs,
   ),
-  /** Those of these jobs that run here. */
   runningOf: look((q, _, ids: string[]) => runningOf(q, ids), none, jobs),
   list: readAll(
     (q, now, request: ListRequest) => list(q, request, now),
@@ -103,7 +102,6 @@ export const READING_VERBS = {
     (q, now, request: DeadLetterRequest) => deadLetterPlaces(q, request, now),
     () => ({ places: [], total: 0 }),
   ),
-  /** The dead letters with these keys, in this order. */
   deadLettersAt: read(
     (q, now, keys: number[]) => deadLettersAt(q, keys, now),
     () => ({ jobs: [], rest: [] }),

@@ -36,7 +36,6 @@ async function reportTo(
 
 export const WORKER_VERBS = {
   claim: (life, request: ClaimRequest) => life.claim(request),
-  /** How many jobs run here. */
   activeCount: look(
     (q) => q.store.leases.active.size,
     () => 0,
@@ -90,7 +89,6 @@ export const WORKER_VERBS = {
   signal: change((q, now, request: SignalRequest) => signal(q, request, now)),
   addLog: change((q, now, request: LogRequest) => addLog(q, request, now)),
   log: readJob((q, _, id: string) => logOf(q, id)),
-  /** The jobs that this worker holds. */
   leasedBy: look((q, _, workerId: string) => leasedBy(q, workerId), none, held),
   /** Gives the jobs of a worker that is gone to others. @returns their ids */
   releaseLeased: writeIfExists((q, now, workerId: string) => releaseLeased(q, workerId, now, Math.random), none, held),

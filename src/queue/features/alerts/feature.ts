@@ -155,7 +155,6 @@ export class AlertWatch implements Feature {
   }
 }
 
-/** The numbers that rules are about. */
 const READ: Record<AlertRule['metric'], (q: Stored & Observed, now: number) => Reading> = {
   depth: (q) => ({ value: q.store.depth.jobs() }),
   dead_letters: (q) => ({ value: q.store.counts.countDead() }),

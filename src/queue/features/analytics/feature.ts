@@ -17,7 +17,6 @@ import type { Named, Observed } from '../../store/parts';
 /** Data points in one event at most; the platform takes 25 from one invocation of a Worker. */
 const MAX_POINTS = 20;
 
-/** Where data points go. */
 export type Dataset = Pick<AnalyticsEngineDataset, 'writeDataPoint'>;
 
 export class Analytics implements Feature {

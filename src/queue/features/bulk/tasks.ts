@@ -180,7 +180,6 @@ function count(task: Task, item: BulkItem | undefined): void {
   list(task, item, told);
 }
 
-/** May further items be listed? */
 function isListed({ items }: Task): boolean {
   return items !== undefined && items.length < MAX_ITEMS;
 }

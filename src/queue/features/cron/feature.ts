@@ -29,7 +29,6 @@ export class CronFeature implements Feature {
     return nextAt === Number.POSITIVE_INFINITY ? nextAt : Math.max(nextAt, config.shutUntil);
   }
 
-  /** The entries to fire in the running transaction. */
   steps(now: number, when: 'before' | 'after'): TransactionStep[] {
     const { q } = this.host;
     const isBefore = when === 'before';

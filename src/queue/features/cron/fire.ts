@@ -88,7 +88,6 @@ function isUsedUp({ definition, run }: CronView): boolean {
   return definition.limit !== undefined && run.fires + run.waiting.length + run.across.length >= definition.limit;
 }
 
-/** Applies the overlap policy to one fire. */
 function applyOverlap(q: QueueParts, entry: CronView, tick: number, now: number): void {
   const { run } = entry;
   const policy = entry.definition.overlap_policy;
@@ -118,7 +117,6 @@ function runningJob(q: Named & Stored, run: CronRun, now: number): string | unde
   return isRunning(q, run.last_job, now) ? run.last_job : undefined;
 }
 
-/** Is there such a job, and has it not ended? */
 function isRunning(q: Named & Stored, id: string, now: number): boolean {
   const row = find(q, id)?.row;
   if (!row || hasExpired(q, row, now)) return false;
@@ -178,7 +176,6 @@ export function mustReadCron(q: Stored, name: string): CronView {
   return entry;
 }
 
-/** 404 for a name that no entry has. */
 export function noSuchCron(name: string): ApiError {
   return notFound('cron', name, 'GET /ojs/v1/cron lists all entries.');
 }

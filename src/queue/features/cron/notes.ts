@@ -6,7 +6,6 @@ import type { CronSkip, CronView } from '../../../rpc/cron';
 import type { EnqueuedJob } from '../../../rpc/receipts';
 import type { Observed } from '../../store/parts';
 
-/** What an entry remembers. */
 const KEPT_EXECUTIONS = 50;
 const KEPT_SKIPS = 20;
 

@@ -66,7 +66,6 @@ function isForgettable(q: Stored, limiter: Limiter, now: number): boolean {
   return limiter.usage.isEmpty(limiter.inForce(now), now);
 }
 
-/** Processes the keys that the last operation touched. */
 export function seeToTouched(q: QueueParts, now: number): void {
   if (q.store.leases.hasFreed) {
     const { keys, wasFull } = q.store.leases.takeFreed();
@@ -106,7 +105,6 @@ export function wakeGroups(q: QueueParts, now: number): void {
   q.wake.callWorkers();
 }
 
-/** Looks at the keys whose moment has come. */
 export function lookAtDueKeys(q: QueueParts, now: number): void {
   if (now < q.store.limiters.nextCheck) return;
   const ended = q.store.limiters.overrides.takeEnded(now, KEYS_PER_TURN);

@@ -9,7 +9,6 @@ import type { Host } from '../../feature';
 import { decide } from '../../jobs/limit-check';
 import type { QueueParts } from '../../store/parts';
 
-/** The messages to desks. */
 export function leasing(host: Host): MessageKind<void> {
   const { q } = host;
   const { allowances } = q.store;

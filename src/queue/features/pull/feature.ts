@@ -48,7 +48,6 @@ const RECENTLY_MS = 60_000;
 /** Pause before storage that could not be read is read again, ms. */
 const RETRY_MS = 1_000;
 
-/** The jobs of a turn for one worker. */
 interface Given {
   waiter: Waiter;
   jobs: RunnerView[];
@@ -82,7 +81,6 @@ export class Pulling implements Feature {
     return Math.min(nextDue(this.host.q.store, from) ?? Number.POSITIVE_INFINITY, chunk);
   }
 
-  /** Does any worker wait for jobs? */
   get isAwaited(): boolean {
     return this.waiters.waiting.size > 0;
   }
@@ -120,7 +118,6 @@ export class Pulling implements Feature {
     return takeReports(this.host, reports, { bytes: mostTold });
   }
 
-  /** No worker has fetched the job. */
   waitsFor(row: JobRow, now: number): WaitingFor | undefined {
     const { q } = this.host;
     if (q.handlers.isPushed(row.type, [row.body])) return undefined;
@@ -157,7 +154,6 @@ export class Pulling implements Feature {
     return [...totals].every(([, meter]) => countOf(histogramOf(meter, 'queue_time')) === 0);
   }
 
-  /** Does a worker that pulls hold a job of this queue? */
   private holdsAny(): boolean {
     for (const { target, workerId } of this.host.q.store.leases.active.values()) {
       if (target === undefined && workerId !== undefined) return true;
@@ -171,7 +167,6 @@ export class Pulling implements Feature {
     if (waiter) this.answer(waiter, []);
   }
 
-  /** Answers waiting workers that must get no more jobs. */
   dismissUnwanted(): void {
     for (const waiter of this.waiters.waiting) if (waiter.isUnwanted()) this.answer(waiter, []);
   }

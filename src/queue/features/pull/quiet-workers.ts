@@ -41,7 +41,6 @@ export class QuietWorkers {
     return this.known?.has(workerId) ?? false;
   }
 
-  /** These workers are quiet from now on, or no longer. */
   change(workerIds: readonly string[], silenced: boolean): void {
     this.changes++;
     for (const id of workerIds) {

@@ -4,7 +4,6 @@ import type { RunnerView } from '../../../job/record';
 import type { ClaimRequest } from '../../../rpc/workers';
 import { consumerKey } from '../../jobs/pulled-chunks';
 
-/** A claim that has not been answered. */
 export class Waiter {
   /** Names the types that it takes, and how, see {@link consumerKey}. */
   readonly types: string;
@@ -41,7 +40,6 @@ export class Waiter {
     this.reject(error);
   }
 
-  /** Does it take jobs of one of these types? */
   takesAny(types: Iterable<string>): boolean {
     const { wanted } = this;
     if (!wanted) return true;
@@ -63,7 +61,6 @@ export class Waiters {
     this.hopeful.add(waiter.types);
   }
 
-  /** It is answered, or gone. */
   remove(waiter: Waiter): Waiter {
     this.waiting.delete(waiter);
     return waiter;
@@ -84,12 +81,10 @@ export class Waiters {
     }
   }
 
-  /** There are no more jobs of these types. */
   despair(types: string): void {
     this.hopeful.delete(types);
   }
 
-  /** There are no more jobs at all. */
   despairAll(): void {
     this.hopeful.clear();
   }
@@ -109,13 +104,11 @@ export class Waiters {
     return false;
   }
 
-  /** Is one of them for jobs of this type? */
   anyTakes(type: string): boolean {
     for (const waiter of this.waiting) if (waiter.takesAny([type])) return true;
     return false;
   }
 
-  /** Is one of them unlimited? */
   get anyStands(): boolean {
     for (const { deadline } of this.waiting) if (deadline === Number.POSITIVE_INFINITY) return true;
     return false;

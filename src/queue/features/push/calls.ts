@@ -55,7 +55,6 @@ export class RunningCalls {
     return undefined;
   }
 
-  /** A job was taken from its handler. */
   private taken(job: string): void {
     this.byJob ??= this.index();
     const found = this.byJob.get(job);

@@ -10,7 +10,6 @@ import { targetOf } from './destination';
 import { MAX_CHARS_UNDER_WAY, type Round } from './round';
 import type { PushTarget } from './target';
 
-/** Names what is gathered for a target. */
 export const chunksName = (target: Pick<PushTarget, 'id'>): string => `push ${target.id}`;
 
 /** What is gathered for a target, if it takes chunks and was asked for work. */

@@ -4,7 +4,6 @@ import { mayNameUrl } from '../../store/columns';
 import type { JobRow } from '../../store/job-row';
 import { bodyOf } from '../../store/row-texts';
 
-/** The URL that a job names. */
 export function urlOf(row: JobRow): string | undefined {
   return mayNameUrl(row.body) ? bodyOf(row).target_url : undefined;
 }

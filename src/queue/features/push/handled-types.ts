@@ -45,13 +45,11 @@ export class HandledTypes implements Handlers {
     return this.takesUrls && bodies.some(mayNameUrl);
   }
 
-  /** The target that jobs of a type are pushed to; undefined without one. */
   targetOf(type: string): PushTarget | undefined {
     const config = targetFor(this.configs, this.queue, type);
     return config && this.targets.find((target) => target.config === config);
   }
 
-  /** The target that a job is pushed to. */
   targetOfJob(row: JobRow): PushTarget | undefined {
     const config = targetOf(this.configs, this.queue, row);
     return config && this.targets.find((target) => target.config === config);

@@ -14,7 +14,6 @@ export class Pace {
   /** Quick calls in a row, by the announced entry that stands for a type. */
   private readonly quick = new Map<string, number>();
 
-  /** A call with jobs of these entries has ended. */
   note(entries: ReadonlySet<string>, tookMs: number): void {
     for (const entry of entries) {
       if (tookMs > QUICK_MS) this.quick.delete(entry);

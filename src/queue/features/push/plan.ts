@@ -50,7 +50,6 @@ export class CallPlan {
     return this.refused || this.closed;
   }
 
-  /** Takes no more jobs. */
   close(): void {
     this.closed = true;
   }

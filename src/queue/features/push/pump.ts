@@ -82,7 +82,6 @@ export class Pump implements Feature {
     return this.host.q.config.isClosed(this.host.now());
   }
 
-  /** Does this queue push at all? */
   private get pushes(): boolean {
     return this.targets.length > 0;
   }
@@ -107,7 +106,6 @@ export class Pump implements Feature {
     return this.waits.waitsFor(row, now);
   }
 
-  /** The targets of this queue, as it sees them. */
   views(now: number): TargetView[] {
     return this.targets.map((target) => viewOf(target, now));
   }

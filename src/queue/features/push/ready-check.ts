@@ -47,7 +47,6 @@ export class ReadyCheck {
     return able.some((target) => this.hasTakeableFor(target, now));
   }
 
-  /** Is there a job that no target takes? */
   hasOrphan(now: number): boolean {
     return this.finds(this.q.store.cursors.ofTarget(''), now, (row) => !targetOf(this.configs, this.q.name, row));
   }

@@ -6,7 +6,6 @@ import type { JobRow } from '../../store/job-row';
 import type { CallPlan } from './plan';
 import type { PushTarget } from './target';
 
-/** What one selection found. */
 export interface PushSelection {
   calls: { target: PushTarget; jobs: Claimed[] }[];
   /** Targets whose announcements must be asked for (again). */
@@ -23,7 +22,6 @@ export interface PushSelection {
   orphans: JobRow[];
 }
 
-/** Choosing for one target. */
 export interface Round {
   target: PushTarget;
   plan: CallPlan;

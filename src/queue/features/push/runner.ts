@@ -21,7 +21,6 @@ import { type Delivered, settleDeliveries } from './settle-deliveries';
 import { hear } from './take-message';
 import type { PushTarget } from './target';
 
-/** What the pump does for a call. */
 export interface CallWatcher {
   /**
    * Notes whether the target took the call. Runs inside a transaction. @param trouble how it failed; absent: it took it
@@ -167,7 +166,6 @@ export class CallRunner {
   }
 }
 
-/** The job whose handler runs, as its children know it. */
 function parentOf({ sent: { job } }: Passenger): Parent {
   return { id: job.id, meta: job.meta };
 }

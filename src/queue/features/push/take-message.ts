@@ -12,10 +12,8 @@ import type { Active } from '../../store/active';
 import type { Stored } from '../../store/parts';
 import { childrenOf, type Enqueuer } from './children';
 
-/** A run that sends a message. */
 export interface Speaker {
   claimed: Pick<Claimed, 'row' | 'active'>;
-  /** The delivery id. */
   delivery: string;
   parent: Parent;
   target: Enqueuer;

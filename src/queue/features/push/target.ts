@@ -49,7 +49,6 @@ export class PushTarget {
   isAwaited = false;
   /** Entries whose handlers have asked for a live connection. */
   private readonly askedToTalk = new Set<string>();
-  /** Calls that it has not answered. */
   openCalls = 0;
   private announcement: Announcement | undefined;
   private announcesChunks = false;
@@ -106,12 +105,10 @@ export class PushTarget {
     return this.announcement?.provisional === false;
   }
 
-  /** Types it announced, with their settings. */
   get types(): readonly AnnouncedType[] {
     return this.announcement?.types ?? [];
   }
 
-  /** Does it announce which types it takes? */
   get listsTypes(): boolean {
     return Array.isArray(this.announcement?.types);
   }
@@ -125,7 +122,6 @@ export class PushTarget {
     return this.announcement?.payload ?? 'envelope';
   }
 
-  /** Jobs in a call at most. */
   get batchSize(): number {
     return this.payload === 'batch' ? this.config.batchSize : 1;
   }
@@ -212,7 +208,6 @@ export class PushTarget {
     this.announcement = undefined;
   }
 
-  /** Does it take jobs of any type by the chunk? */
   get takesChunks(): boolean {
     return this.payload === 'batch' && (this.config.chunk !== undefined || this.announcesChunks);
   }
@@ -259,7 +254,6 @@ export class PushTarget {
     return { entry: announced.type, running: running.get(announced.type) ?? 0, max: announced.concurrency };
   }
 
-  /** One more job of this type runs here. */
   count(type: string, running: Map<string, number>): void {
     const entry = this.entryOf(type);
     running.set(entry, (running.get(entry) ?? 0) + 1);
@@ -284,13 +278,11 @@ export class PushTarget {
     return counts;
   }
 
-  /** Does any job run here? */
   isBusy(q: Stored): boolean {
     for (const active of q.store.leases.pushed) if (active.target === this.id) return true;
     return false;
   }
 
-  /** How many more jobs may start here. */
   room(q: Stored & Configured): number {
     return Math.min(...this.bounds(q).map(({ running, max }) => max - running));
   }

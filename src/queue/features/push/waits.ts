@@ -74,7 +74,6 @@ export class PushWaits {
     return waiting('no_handler', detail, since, asksAt);
   }
 
-  /** Too many jobs run, or have started recently. */
   private waitsForRoom(target: PushTarget, row: JobRow, since: number, now: number): WaitingFor | undefined {
     const { q } = this;
     const used = target.bounds(q).find(({ running, max }) => running >= max);
@@ -94,7 +93,6 @@ export class PushWaits {
   }
 }
 
-/** The handler did not take its last calls. */
 function waitsForTarget({ health, config }: PushTarget, row: JobRow, now: number): WaitingFor | undefined {
   const { trouble } = health;
   if (!trouble) return undefined;

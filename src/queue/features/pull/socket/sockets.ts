@@ -65,22 +65,18 @@ const TAKEN: Readonly<Record<string, 'cancelled' | 'lost'>> = {
   'job.failed': 'lost',
 };
 
-/** What they need from their object. */
 export interface SocketsHost {
   ctx: SocketHost & Pick<DurableObjectState, 'getTags'>;
   /** Epoch ms. */
   now(): number;
-  /** Keeps the object alive until the promise ends. */
   keepAlive(promise: Promise<unknown>): void;
   /** Must this worker get no more jobs, as far as is known? */
   isSilenced(workerId: string): boolean;
-  /** The same, once that is known. */
   askSilenced(workerId: string): Promise<boolean>;
   /** Extends leases, and makes the worker known. @returns the answer on the wire */
   heartbeat(heard: Heartbeat): Promise<HeartbeatAnswer>;
   /** Enqueues jobs, all or none. @returns the answer on the wire. @throws {ApiError} */
   enqueue(batch: SpokenBatch, creator: string | undefined): Promise<SocketEnqueued>;
-  /** The directive of an operator for a worker. */
   directiveOf(workerId: string): Promise<Directive>;
 }
 
@@ -148,7 +144,6 @@ export class WorkerSockets {
     return new Response(null, { status: 101, webSocket: theirs });
   }
 
-  /** Is this the socket of a worker? */
   knows(socket: WebSocket): boolean {
     return this.closing.has(socket) || this.lineOf(socket) !== undefined;
   }
@@ -167,7 +162,6 @@ export class WorkerSockets {
     return line;
   }
 
-  /** A worker has sent a message. */
   heard(socket: WebSocket, data: string | ArrayBuffer): void {
     const line = this.lineOf(socket);
     if (!line || line.isOver) return;
@@ -184,7 +178,6 @@ export class WorkerSockets {
     this.host.keepAlive(done);
   }
 
-  /** A worker is gone. */
   left(socket: WebSocket): void {
     const line = this.lineOf(socket);
     if (!line) return;

@@ -34,7 +34,6 @@ interface Kept extends Connection {
   seq: number;
 }
 
-/** What a connection needs from its holder. */
 export interface ConnectionHost {
   /** Epoch ms. */
   now(): number;
