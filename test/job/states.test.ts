@@ -22,7 +22,8 @@ const LEGAL: Record<string, string> = {
   signal: 'scheduled > available, retryable > available',
   undoClaim: `active > available, active > scheduled, active > retryable,
     available > available, available > scheduled, available > retryable,
-    retryable > available, retryable > scheduled, retryable > retryable`,
+    retryable > available, retryable > scheduled, retryable > retryable,
+    scheduled > available, scheduled > scheduled, scheduled > retryable`,
   discard: 'active > discarded',
   cancel:
     'scheduled > cancelled, available > cancelled, pending > cancelled, active > cancelled, retryable > cancelled',

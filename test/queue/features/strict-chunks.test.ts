@@ -143,3 +143,31 @@ it('a chunk of a strict group runs its first job first though the lease of a lat
   // The end of its lease used no attempt up.
   expect(await server.job(b)).toMatchObject({ state: 'active', attempt: 1 });
 });
+
+it.each([[[0, 1, 2]], [[0, 2, 1]], [[1, 0, 2]], [[1, 2, 0]], [[2, 0, 1]], [[2, 1, 0]]])(
+  'a chunk of a strict group keeps its order when it is given back unused again and again, in the order %j',
+  async (order) => {
+    const { queue, ids } = await running({ worker_id: 'w' });
+    for (let times = 1; times <= 4; times++) {
+      for (const at of order) await returns(ids[at] as string);
+      for (const id of ids) expect(await server.job(id)).toMatchObject({ attempt: 0 });
+      // From the second time on the first job pauses, and no other one goes before it.
+      let found = idsOf(await fetch(queue, { worker_id: 'w' }));
+      for (let waited = 0; found.length === 0 && waited < 60; waited++) {
+        clock.advance(SECOND / 4);
+        found = idsOf(await fetch(queue, { worker_id: 'w' }));
+      }
+      expect(found).toEqual(ids.slice(0, 3));
+    }
+  },
+);
+
+it('a chunk of a strict group runs a job that was put off behind the first one, which must run again', async () => {
+  const { queue, ids } = await running({ worker_id: 'w' });
+  const [a, b, c] = ids as [string, string, string];
+  await server.nack(b, { requeue: true, attempt_used: false, snooze: { in: '1h' } });
+  await server.ack(c);
+  await failsSoon(a);
+  clock.advance(2 * SECOND);
+  expect(idsOf(await fetch(queue)).slice(0, 2)).toEqual([a, b]);
+});
