@@ -38,6 +38,8 @@ describe('the page of a queue', { timeout: 900_000 }, () => {
     await page.keyboard.press('p');
     await answer(page, 'Pause');
     await why(page).getByText('The queue is paused').waitFor();
+    const heading = page.getByRole('heading', { name: 'one.why', exact: true, level: 1 });
+    assert.equal(await heading.locator('..').locator('.badge').textContent(), 'paused');
     await why(page).getByRole('button', { name: 'Resume' }).click();
     await why(page).getByText('The queue is paused').waitFor({ state: 'detached' });
     assert.equal((await board.call('GET', 'admin/queues/one.why')).status, 'active');

@@ -9,6 +9,8 @@ export interface PageHeadProps {
   title: ComponentChildren;
   /** The browser's title, where `title` is more than a text. */
   name?: string;
+  /** Next to the title, which it is no part of. */
+  badge?: ComponentChildren;
   /** A line below the title. */
   sub?: ComponentChildren;
   /** Where the page belongs: a link before the title. */
@@ -16,7 +18,7 @@ export interface PageHeadProps {
   children?: ComponentChildren;
 }
 
-export function PageHead({ title, name, sub, up, children }: PageHeadProps) {
+export function PageHead({ title, name, badge, sub, up, children }: PageHeadProps) {
   const text = name ?? (typeof title === 'string' ? title : undefined);
   useEffect(() => {
     if (text !== undefined) document.title = `${text} · Tocsin`;
@@ -30,7 +32,10 @@ export function PageHead({ title, name, sub, up, children }: PageHeadProps) {
             {up.text}
           </a>
         )}
-        <h1 tabIndex={-1}>{title}</h1>
+        <div class="title">
+          <h1 tabIndex={-1}>{title}</h1>
+          {badge}
+        </div>
         {sub && <p class="sub">{sub}</p>}
       </div>
       {children && <div class="actions">{children}</div>}

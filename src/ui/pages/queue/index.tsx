@@ -56,11 +56,8 @@ export default function QueuePage({ params: { name = '' } }: { params: Readonly<
   return (
     <div class="queue-page">
       <PageHead
-        title={
-          <>
-            <bdi>{name}</bdi> {queue.data && isNotable(queue.data) && <StandingBadge of={queue.data} />}
-          </>
-        }
+        title={<bdi>{name}</bdi>}
+        badge={queue.data && isNotable(queue.data) && <StandingBadge of={queue.data} />}
         name={name}
         up={{ href: href('queues'), text: 'Queues' }}
       >
