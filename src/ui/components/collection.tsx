@@ -1,6 +1,7 @@
-/** A list that is loaded: its table, the pages below it, and forms over it. */
+/** A list that is loaded: its table, the pages below it, and the drawers and forms that its rows open. */
 import type { ComponentChildren } from 'preact';
 import type { Resource } from '../core/resource';
+import { query } from '../core/router';
 import { Pager } from './list';
 import { Loaded } from './state';
 import { DataTable, type DataTableProps } from './table';
@@ -8,7 +9,7 @@ import { DataTable, type DataTableProps } from './table';
 interface List<Row> {
   items: readonly Row[];
   total?: number;
-  pagination?: { total?: number };
+  pagination?: { total?: number; has_more?: boolean };
 }
 
 export interface CollectionProps<Row, Data> extends Omit<DataTableProps<Row>, 'rows'> {
@@ -19,21 +20,33 @@ export interface CollectionProps<Row, Data> extends Omit<DataTableProps<Row>, 'r
   perPage?: number;
   /** Above the table. */
   note?: (data: Data) => ComponentChildren;
+  /** The drawer of the row that `?open=` names. */
+  drawer?: (row: Row) => ComponentChildren;
+  /** The form for the row that `?edit=` names; undefined: for a new one. */
+  form?: false | ((row: Row | undefined, onDone: () => void) => ComponentChildren);
   children?: (data: Data) => ComponentChildren;
 }
 
+/** @param props.onDone what follows a change by an action or the form; default: it is loaded again */
 export function Collection<Row, Data extends List<Row> = List<Row>>(props: CollectionProps<Row, Data>) {
-  const { of, isWanted, perPage, note, children, ...table } = props;
+  const { of, isWanted, perPage, note, drawer, form, children, onDone = of.reload, ...table } = props;
+  const named = (items: readonly Row[], name: string) => items.find((row) => table.rowKey(row) === query(name));
   return (
     <Loaded of={of}>
-      {(data) => (
-        <>
-          {note?.(data)}
-          <DataTable {...table} rows={isWanted ? data.items.filter(isWanted) : data.items} />
-          {perPage && <Pager total={data.total ?? data.pagination?.total ?? 0} perPage={perPage} />}
-          {children?.(data)}
-        </>
-      )}
+      {(data) => {
+        const { items, pagination, total = pagination?.total ?? 0 } = data;
+        const open = drawer && named(items, 'open');
+        return (
+          <>
+            {note?.(data)}
+            <DataTable {...table} onDone={onDone} rows={isWanted ? items.filter(isWanted) : items} />
+            {perPage && <Pager total={total} perPage={perPage} hasMore={pagination?.has_more} />}
+            {open && drawer(open)}
+            {form && query('edit') && form(named(items, 'edit'), onDone)}
+            {children?.(data)}
+          </>
+        );
+      }}
     </Loaded>
   );
 }

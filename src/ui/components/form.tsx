@@ -221,8 +221,8 @@ export function Form({ action, danger, disabled, onSubmit, onCancel, children }:
 export interface FormDialogProps extends Omit<FormProps, 'onCancel' | 'onSubmit'> {
   title: string;
   wide?: boolean;
-  /** Does it. @returns what a toast tells then */
-  onSubmit: (form: FormData) => Promise<string>;
+  /** Does it. @returns the text of a toast, and what is opened in a drawer then */
+  onSubmit: (form: FormData) => Promise<string | { text: string; open: string }>;
   /** Was done: what is shown below has changed. */
   onDone?: (() => void) | undefined;
   /** Default: leaves the URL that opened it. */
@@ -234,9 +234,11 @@ const leave = () => openAside({ edit: null });
 /** A form in a dialog, which closes when it is done. */
 export function FormDialog({ title, wide, onSubmit, onDone, onClose = leave, ...form }: FormDialogProps) {
   const submit = async (data: FormData) => {
-    toast(await onSubmit(data));
+    const done = await onSubmit(data);
+    toast(typeof done === 'string' ? done : done.text);
     onDone?.();
-    onClose();
+    if (typeof done === 'string') onClose();
+    else openAside({ edit: null, open: done.open });
   };
   return (
     <Dialog title={title} wide={wide === true} onClose={onClose}>

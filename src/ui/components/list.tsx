@@ -124,7 +124,7 @@ export interface PagerProps {
   /** The total is a lower bound. */
   atLeast?: boolean;
   /** There is more, whatever the total says. */
-  hasMore?: boolean;
+  hasMore?: boolean | undefined;
 }
 
 /** "1–50 of 1,234" with links to the pages before and after. */

@@ -3,6 +3,7 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { type Keys, useKeys } from '../core/keyboard';
 import { navigate, query, withQuery } from '../core/router';
+import { type Action, Actions, keysOf } from './actions';
 import { Icon } from './icon';
 import type { Selection } from './selection';
 import { Count, Foreign, None, Time } from './text';
@@ -42,6 +43,12 @@ export interface DataTableProps<Row> {
   selection?: Selection | undefined;
   /** Keys that act on the selection, or on the row that `j` and `k` point at: `{ r: { label: 'Retry', run } }`. */
   keys?: false | Readonly<Record<string, RowAction<Row>>>;
+  /** Buttons at the end of each row; false: this key may not act. */
+  actions?: false | readonly Action<Row>[];
+  /** Names a row after the labels of its buttons. */
+  nameOf?: (row: Row) => string;
+  /** Called after an action that changed something. */
+  onDone?: () => void;
   /** Keys of rows that have just changed: they flash. */
   changed?: ReadonlySet<string>;
   /** In the place of a table without rows. */
@@ -49,6 +56,16 @@ export interface DataTableProps<Row> {
 }
 
 type More<Row> = Partial<Column<Row>>;
+/** A column. @param render its cell in a row */
+export function column<Row>(
+  id: string,
+  label: string,
+  render: (row: Row) => ComponentChildren,
+  more?: More<Row>,
+): Column<Row> {
+  return { id, label, render, ...more };
+}
+
 type Member<Row> = keyof Row & string;
 const at = <T,>(row: object, member: string): T => Reflect.get(row, member) as T;
 
@@ -79,13 +96,18 @@ export function timeColumn<Row extends object>(member: Member<Row>, label: strin
   return { id: member, label, end: true, render, ...more };
 }
 
-/** The column of a row's buttons, to be spread into the others; none where they may not be pressed. */
-export function actionsColumn<Row>(may: boolean, render: (row: Row) => ComponentChildren): readonly Column<Row>[] {
-  return may ? [{ id: 'actions', label: 'Actions', bare: true, end: true, render }] : [];
+function actionsColumn<Row>(
+  actions: readonly Action<Row>[],
+  onDone: () => void,
+  nameOf?: (row: Row) => string,
+): Column<Row> {
+  const render = (row: Row) => <Actions small of={row} actions={actions} name={nameOf?.(row)} onDone={onDone} />;
+  return { id: 'actions', label: 'Actions', bare: true, end: true, render };
 }
 
 export function DataTable<Row>(props: DataTableProps<Row>) {
-  const { label, columns, rowKey, rowHref, selection, keys, changed, empty } = props;
+  const { label, rowKey, rowHref, selection, keys, actions, nameOf, onDone = () => {}, changed, empty } = props;
+  const columns = actions ? [...props.columns, actionsColumn(actions, onDone, nameOf)] : props.columns;
   const rows = sorted(props.rows, columns);
   const [, setAt] = useState(-1);
   // Keys may follow each other before the table is drawn again.
@@ -115,6 +137,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
       x: { label: 'Select the row', run: onCurrent((row) => selection.toggle(rowKey(row))) },
       A: { label: 'Select all that match', run: () => selection.chooseAll() },
     }),
+    ...keysOf(actions || [], () => rows[indexNow()], onDone),
     ...(Object.fromEntries(
       Object.entries(keys || {}).map(([key, { label: does, run, onSelection }]) => [
         key,

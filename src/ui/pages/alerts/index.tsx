@@ -2,18 +2,19 @@
 import { useState } from 'preact/hooks';
 import type { Alert } from '../../../contract/alerts';
 import type { Webhook } from '../../../contract/webhooks';
+import { NewButton } from '../../components/actions';
 import { Badge, GOOD, type Look } from '../../components/badge';
 import { Collection } from '../../components/collection';
 import { FormDialog, SelectField, TextField, textIn } from '../../components/form';
 import { PageHead } from '../../components/page';
 import { Empty } from '../../components/state';
-import { actionsColumn, type Column, textColumn, timeColumn } from '../../components/table';
-import { Button, Foreign, Link, None, QueueLink } from '../../components/text';
+import { type Column, column, textColumn, timeColumn } from '../../components/table';
+import { Foreign, Link, None, QueueLink } from '../../components/text';
 import { api } from '../../core/api';
 import { askAndAct } from '../../core/dialogs';
 import { span } from '../../core/format';
 import { useGet } from '../../core/resource';
-import { aside, openAside, query } from '../../core/router';
+import { aside } from '../../core/router';
 import { can } from '../../core/session';
 import '../webhooks/page.css';
 import { ALERTS, alertPath, type List, METRICS, nameOf, SUBSCRIPTIONS, shownAs } from '../webhooks/types';
@@ -25,40 +26,37 @@ export default function AlertsPage() {
   const alerts = useGet<List<Alert>>(ALERTS, { per_page: 100 });
   useAfterEvents(alerts.reload, ({ event }) => event.startsWith('alert.'));
   const mayWrite = can('admin:write');
-  const remove = async ({ id, name }: Alert) => {
-    const text = 'No more notifications are sent. A firing alert is dropped.';
-    const question = { title: `Delete ${name}?`, text, action: 'Delete the rule', danger: true };
-    if (await askAndAct(question, () => api.del(alertPath(id)), `${name} is deleted.`)) alerts.reload();
-  };
   return (
     <div class="webhooks-page">
       <PageHead title="Alerts" sub="Rules that notify your webhooks when a number of a queue passes a threshold.">
-        {mayWrite && (
-          <Button icon="plus" label="New alert rule" class="primary" onClick={() => openAside({ edit: 'new' })} />
-        )}
+        <NewButton label="New alert rule" />
       </PageHead>
       <Collection
         of={alerts}
         label="Alert rules"
-        columns={columns(subscriptions, remove)}
+        columns={columns(subscriptions)}
         rowKey={({ id }) => id}
+        nameOf={({ name }) => name}
         rowHref={mayWrite && (({ id }) => aside({ edit: id }))}
+        actions={mayWrite && [{ label: 'Delete', run: remove }]}
+        form={mayWrite && ((rule, onDone) => <AlertForm of={rule} subscriptions={subscriptions} onSaved={onDone} />)}
         empty={
           <Empty icon="failures" title="No alert rules yet">
             A rule notifies your webhooks when an error rate, an age or a number of jobs passes a threshold.
           </Empty>
         }
-      >
-        {({ items }) => {
-          const of = items.find(({ id }) => id === query('edit'));
-          return mayWrite && query('edit') && <AlertForm {...{ of, subscriptions, onSaved: alerts.reload }} />;
-        }}
-      </Collection>
+      />
     </div>
   );
 }
 
-function columns(subscriptions: readonly Webhook[], remove: (row: Alert) => void): Column<Alert>[] {
+function remove({ id, name }: Alert): Promise<boolean> {
+  const text = 'No more notifications are sent. A firing alert is dropped.';
+  const question = { title: `Delete ${name}?`, text, action: 'Delete the rule', danger: true };
+  return askAndAct(question, () => api.del(alertPath(id)), `${name} is deleted.`);
+}
+
+function columns(subscriptions: readonly Webhook[]): Column<Alert>[] {
   const urls = new Map(subscriptions.map((one) => [one.id, nameOf(one)]));
   return [
     textColumn('name', 'Rule', {
@@ -76,38 +74,27 @@ function columns(subscriptions: readonly Webhook[], remove: (row: Alert) => void
         );
       },
     }),
-    {
-      id: 'when',
-      label: 'Fires when',
-      render: ({ metric, above, for: time }) => (
-        <>
-          {METRICS[metric] ?? metric} is above {shownAs(metric, above)}
-          <small class="under">{time === 'PT0S' ? 'at once' : `for ${span(time)}`}</small>
-        </>
-      ),
-    },
-    {
-      id: 'queue',
-      label: 'Queue',
-      render: ({ queue }) => (queue ? <QueueLink name={queue} /> : <span class="faint">each</span>),
-    },
-    {
-      id: 'value',
-      label: 'Last value',
-      end: true,
-      render: ({ metric, last_value: value }) => (value === null ? <None /> : shownAs(metric, value)),
-    },
-    timeColumn('since', 'Since'),
-    {
-      id: 'tells',
-      label: 'Notifies',
-      wide: true,
-      render: ({ subscription_id: id }) =>
-        id ? <Foreign>{urls.get(id) ?? id}</Foreign> : <span class="faint">all subscribed to alert.*</span>,
-    },
-    ...actionsColumn(can('admin:write'), (row: Alert) => (
-      <Button label="Delete" class="small" aria-label={`Delete ${row.name}`} onClick={() => remove(row)} />
+    column('when', 'Fires when', ({ metric, above, for: time }) => (
+      <>
+        {METRICS[metric] ?? metric} is above {shownAs(metric, above)}
+        <small class="under">{time === 'PT0S' ? 'at once' : `for ${span(time)}`}</small>
+      </>
     )),
+    column('queue', 'Queue', ({ queue }) => (queue ? <QueueLink name={queue} /> : <span class="faint">each</span>)),
+    column(
+      'value',
+      'Last value',
+      ({ metric, last_value: value }) => (value === null ? <None /> : shownAs(metric, value)),
+      { end: true },
+    ),
+    timeColumn('since', 'Since'),
+    column(
+      'notifies',
+      'Notifies',
+      ({ subscription_id: id }) =>
+        id ? <Foreign>{urls.get(id) ?? id}</Foreign> : <span class="faint">all subscribed to alert.*</span>,
+      { wide: true },
+    ),
   ];
 }
 

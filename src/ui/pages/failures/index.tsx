@@ -1,13 +1,14 @@
 /** Failures in groups: a hundred thousand failed jobs are usually five mistakes. */
 import { useState } from 'preact/hooks';
 import type { FailureGroup, FailureGroups } from '../../../contract/failures';
+import type { Action } from '../../components/actions';
 import { Badge } from '../../components/badge';
 import { isIntended } from '../../components/error';
 import { FilterChips, Filters, Newer, Pager, QueueFilter, SelectFilter, TextFilter } from '../../components/list';
 import { OperationDialog, type StartedOperation } from '../../components/operation';
 import { PageHead } from '../../components/page';
 import { Empty, LiveRefused, Loaded, Skeleton } from '../../components/state';
-import { actionsColumn, type Column, countColumn, DataTable, textColumn, timeColumn } from '../../components/table';
+import { type Column, column, countColumn, DataTable, textColumn, timeColumn } from '../../components/table';
 import { Button, Foreign } from '../../components/text';
 import { api } from '../../core/api';
 import { href } from '../../core/base';
@@ -82,20 +83,22 @@ function Groups(props: { list: FailureGroups; groups: Resource<FailureGroups>; c
   const items = merged(list.items, further.items);
   const open = query('group');
   const begin = (fingerprint: string, action: 'redrive' | 'discard') => setOperation(onGroup(fingerprint, action));
+  const redrive: Action<FailureGroup> = {
+    label: 'Redrive',
+    key: ['r', 'Redrive the group'],
+    run: ({ fingerprint }) => begin(fingerprint, 'redrive'),
+    isFor: ({ count }) => count > 0,
+  };
   return (
     <>
       <DataTable
         label="Failures"
         rows={items}
-        columns={columns((group) => begin(group.fingerprint, 'redrive'))}
+        columns={COLUMNS}
         rowKey={({ fingerprint }) => fingerprint}
         rowHref={({ fingerprint }) => aside({ group: fingerprint })}
         changed={changed}
-        keys={
-          can('admin:write') && {
-            r: { label: 'Redrive the group', run: (group) => begin(group.fingerprint, 'redrive') },
-          }
-        }
+        actions={can('admin:write') && [redrive]}
         empty={<Nothing />}
       />
       {(further.more || further.searched > 0) && (
@@ -124,53 +127,39 @@ function Groups(props: { list: FailureGroups; groups: Resource<FailureGroups>; c
   );
 }
 
-function columns(redrive: (group: FailureGroup) => void): Column<FailureGroup>[] {
-  return [
-    {
-      id: 'error',
-      label: 'Error',
-      render: ({ fingerprint, error, sample }) => (
-        <a class={`failure-of ${isIntended(error) ? 'intended' : ''}`} href={aside({ group: fingerprint })}>
-          <strong>
-            <Foreign>{error.type ?? error.code ?? 'Error'}</Foreign>
-          </strong>
-          <span class="mono">
-            <Foreign>{(sample.message || error.message).slice(0, 300)}</Foreign>
-          </span>
-        </a>
-      ),
-    },
-    textColumn('type', 'Job type', { sort: false }),
-    countColumn('count', 'Jobs', { sort: false }),
-    {
-      id: 'states',
-      label: 'Of these',
-      render: ({ dead, discarded, retrying, error }) => (
-        <span class="of-these">
-          {dead > 0 && <Badge look={['red']} text={`${number(dead)} dead`} />}
-          {discarded > 0 && (
-            <Badge look={[isIntended(error) ? 'neutral' : 'red']} text={`${number(discarded)} discarded`} />
-          )}
-          {isIntended(error) && <Badge text="intended" />}
-          {retrying > 0 && <Badge look={['amber']} text={`${number(retrying)} retrying`} />}
-          {dead + discarded + retrying === 0 && <span class="faint">none left</span>}
-        </span>
-      ),
-    },
-    {
-      id: 'queues',
-      label: 'Queues',
-      wide: true,
-      render: ({ queues }) =>
-        `${queues.slice(0, 3).join(', ')}${queues.length > 3 ? ` and ${queues.length - 3} more` : ''}`,
-    },
-    timeColumn('first_seen_at', 'First seen', { wide: true }),
-    timeColumn('last_seen_at', 'Last seen'),
-    ...actionsColumn(can('admin:write'), (group: FailureGroup) => (
-      <Button label="Redrive" class="small" disabled={group.count === 0} onClick={() => redrive(group)} />
-    )),
-  ];
-}
+const COLUMNS: readonly Column<FailureGroup>[] = [
+  column('error', 'Error', ({ fingerprint, error, sample }) => (
+    <a class={`failure-of ${isIntended(error) ? 'intended' : ''}`} href={aside({ group: fingerprint })}>
+      <strong>
+        <Foreign>{error.type ?? error.code ?? 'Error'}</Foreign>
+      </strong>
+      <span class="mono">
+        <Foreign>{(sample.message || error.message).slice(0, 300)}</Foreign>
+      </span>
+    </a>
+  )),
+  textColumn('type', 'Job type', { sort: false }),
+  countColumn('count', 'Jobs', { sort: false }),
+  column('states', 'Of these', ({ dead, discarded, retrying, error }) => (
+    <span class="of-these">
+      {dead > 0 && <Badge look={['red']} text={`${number(dead)} dead`} />}
+      {discarded > 0 && (
+        <Badge look={[isIntended(error) ? 'neutral' : 'red']} text={`${number(discarded)} discarded`} />
+      )}
+      {isIntended(error) && <Badge text="intended" />}
+      {retrying > 0 && <Badge look={['amber']} text={`${number(retrying)} retrying`} />}
+      {dead + discarded + retrying === 0 && <span class="faint">none left</span>}
+    </span>
+  )),
+  column(
+    'queues',
+    'Queues',
+    ({ queues }) => `${queues.slice(0, 3).join(', ')}${queues.length > 3 ? ` and ${queues.length - 3} more` : ''}`,
+    { wide: true },
+  ),
+  timeColumn('first_seen_at', 'First seen', { wide: true }),
+  timeColumn('last_seen_at', 'Last seen'),
+];
 
 /** Groups of two answers: one that is in both has the jobs of both. */
 function merged(groups: readonly FailureGroup[], others: readonly FailureGroup[]): readonly FailureGroup[] {

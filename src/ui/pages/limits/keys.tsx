@@ -1,12 +1,13 @@
 /** The table of limit keys. No event reports their use, so the page asks again while it is visible. */
 import { useEffect } from 'preact/hooks';
 import type { RateLimitList, RateLimitStatus } from '../../../contract/rate-limits';
+import type { Action } from '../../components/actions';
 import { Badge } from '../../components/badge';
 import { Collection } from '../../components/collection';
 import { Bar } from '../../components/progress';
 import { Empty } from '../../components/state';
-import { actionsColumn, type Column, countColumn, textColumn } from '../../components/table';
-import { Button, Count, None, QueueLink, Time } from '../../components/text';
+import { type Column, column, countColumn, textColumn } from '../../components/table';
+import { Count, None, QueueLink, Time } from '../../components/text';
 import { ApiFailure, api } from '../../core/api';
 import { segment } from '../../core/base';
 import { askAndAct } from '../../core/dialogs';
@@ -50,25 +51,13 @@ export function LimitKeys({ queue }: { queue?: string }) {
       document.removeEventListener('visibilitychange', look);
     };
   }, [keys.reload]);
-  const remove = async ({ key: name }: RateLimitStatus) => {
-    const text = 'The limits set by its jobs apply again in all queues.';
-    const question = { title: `Remove the override of ${name}?`, text, action: 'Remove the override' };
-    const work = () => api.del(`rate-limits/${segment(name)}/override`);
-    if (await askAndAct(question, work, `${name} has its own limits again.`)) keys.reload();
-  };
-  const open = ({ key: name }: RateLimitStatus) => openAside({ override: name });
   return (
     <Collection
       of={keys}
       label="Limit keys"
       rowKey={({ key: name }) => name}
-      columns={columns({ open, remove })}
-      keys={
-        can('data:write') && {
-          o: { label: 'Override the limits', run: open },
-          u: { label: 'Remove the override', run: (row) => row.override && remove(row) },
-        }
-      }
+      columns={COLUMNS}
+      actions={can('data:write') && ACTIONS}
       perPage={PER_PAGE}
       empty={
         key === '' ? (
@@ -90,69 +79,64 @@ export function LimitKeys({ queue }: { queue?: string }) {
   );
 }
 
-interface Actions {
-  open: (row: RateLimitStatus) => void;
-  remove: (row: RateLimitStatus) => void;
+function remove({ key }: RateLimitStatus): Promise<boolean> {
+  const text = 'The limits set by its jobs apply again in all queues.';
+  const question = { title: `Remove the override of ${key}?`, text, action: 'Remove the override' };
+  const work = () => api.del(`rate-limits/${segment(key)}/override`);
+  return askAndAct(question, work, `${key} has its own limits again.`);
 }
 
-function columns({ open, remove }: Actions): Column<RateLimitStatus>[] {
-  return [
-    textColumn('key', 'Key'),
-    {
-      id: 'active',
-      label: 'Running',
-      end: true,
-      sort: ({ active }) => active,
-      render: (row) => (
-        <Use used={row.active} most={row.override?.concurrency ?? row.concurrency} label={`${row.key}, running`} />
-      ),
-    },
-    {
-      id: 'starts',
-      label: 'Starts',
-      end: true,
-      render: (row) => {
-        const { limit, period } = { ...row, ...row.override };
-        if (limit === undefined) return <None />;
-        return (
-          <Use
-            used={row.current_count}
-            most={limit}
-            of={` in ${inPeriod(period)}${row.throttled ? ', evenly' : ''}`}
-            label={`${row.key}, starts`}
-          />
-        );
-      },
-    },
-    countColumn('waiting', 'Waiting'),
-    {
-      id: 'queues',
-      label: 'Queues',
-      wide: true,
-      render: ({ queues }) => (
-        <>
-          {queues.slice(0, 3).map(({ queue }, index) => (
-            <span key={queue}>
-              {index > 0 && ', '}
-              <QueueLink name={queue} />
-            </span>
-          ))}
-          {queues.length > 3 && <span class="faint"> and {number(queues.length - 3)} more</span>}
-        </>
-      ),
-    },
-    { id: 'override', label: 'Override', render: ({ override }) => <Override of={override} /> },
-    ...actionsColumn(can('data:write'), (row: RateLimitStatus) => (
-      <span class="row-actions">
-        <Button label="Override" class="small" onClick={() => open(row)} />
-        {row.override && <Button label="Remove" class="small" onClick={() => remove(row)} />}
-      </span>
-    )),
-  ];
-}
+const ACTIONS: readonly Action<RateLimitStatus>[] = [
+  { label: 'Override', key: ['o', 'Override the limits'], run: ({ key }) => openAside({ override: key }) },
+  {
+    label: 'Remove',
+    ...{ key: ['u', 'Remove the override'], run: remove },
+    isFor: ({ override }) => override !== undefined && override !== null,
+  },
+];
 
-/** What a number of starts is counted in. */
-const inPeriod = (period: string | undefined) => (period === undefined ? 'its period' : span(period));
+const COLUMNS: readonly Column<RateLimitStatus>[] = [
+  textColumn('key', 'Key'),
+  countColumn('active', 'Running', {
+    render: (row) => (
+      <Use used={row.active} most={row.override?.concurrency ?? row.concurrency} label={`${row.key}, running`} />
+    ),
+  }),
+  column(
+    'starts',
+    'Starts',
+    (row) => {
+      const { limit, period } = { ...row, ...row.override };
+      if (limit === undefined) return <None />;
+      const of = ` in ${inPeriod(period)}${row.throttled ? ', evenly' : ''}`;
+      return <Use used={row.current_count} most={limit} of={of} label={`${row.key}, starts`} />;
+    },
+    { end: true },
+  ),
+  countColumn('waiting', 'Waiting'),
+  column(
+    'queues',
+    'Queues',
+    ({ queues }) => (
+      <>
+        {queues.slice(0, 3).map(({ queue }, index) => (
+          <span key={queue}>
+            {index > 0 && ', '}
+            <QueueLink name={queue} />
+          </span>
+        ))}
+        {queues.length > 3 && <span class="faint"> and {number(queues.length - 3)} more</span>}
+      </>
+    ),
+    { wide: true },
+  ),
+  column('override', 'Override', ({ override }) => <Override of={override} />),
+];
+
+/** The period in which starts are counted. */
+function inPeriod(period: string | undefined): string {
+  return period === undefined ? 'its period' : span(period);
+}
 
 /** How much of a limit is used. @param of what the limit holds in */
 function Use(props: { used: number; most: number | undefined; of?: string; label: string }) {

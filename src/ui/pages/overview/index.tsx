@@ -1,9 +1,8 @@
 /** How everything gets on: jobs by state, pace, what is wrong, what it costs. */
 import { JOB_STATES } from '../../components/badge';
-import { Sparkline } from '../../components/chart';
 import { PageHead, Section, Stat } from '../../components/page';
 import { Loaded, Skeleton } from '../../components/state';
-import { DataTable } from '../../components/table';
+import { column, DataTable } from '../../components/table';
 import { Count, None, QueueLink } from '../../components/text';
 import { api } from '../../core/api';
 import { href, segment } from '../../core/base';
@@ -12,8 +11,8 @@ import { useResource } from '../../core/resource';
 import { FirstJob } from '../queues/first-job';
 import { HistoryChart, useHistory } from '../queues/history';
 import { isNotable, StandingBadge } from '../queues/mode';
-import { Pace } from '../queues/pace';
-import { ratesOf, slid, useMinute } from '../queues/recent';
+import { Pace, paceColumn, paceOf } from '../queues/pace';
+import { useMinute } from '../queues/recent';
 import type { QueueItem, QueueList } from '../queues/types';
 import { useQueueUpdates } from '../queues/updates';
 import { Attention, useAttention } from './attention';
@@ -128,8 +127,8 @@ const openIn = ({ counts }: QueueItem) => counts.available + counts.active + cou
 
 function Busiest({ queues, changed }: { queues: readonly QueueItem[]; changed: ReadonlySet<string> }) {
   const minute = useMinute();
-  const paceOf = (queue: QueueItem) => ratesOf(queue, minute).processed_per_minute;
-  const busiest = [...queues].sort((a, b) => openIn(b) - openIn(a) || paceOf(b) - paceOf(a)).slice(0, BUSIEST);
+  const order = (a: QueueItem, b: QueueItem) => openIn(b) - openIn(a) || paceOf(b, minute) - paceOf(a, minute);
+  const busiest = [...queues].sort(order).slice(0, BUSIEST);
   return (
     <Section title="Busiest queues" actions={<a href={href('queues')}>All queues</a>}>
       <DataTable
@@ -139,32 +138,14 @@ function Busiest({ queues, changed }: { queues: readonly QueueItem[]; changed: R
         rowHref={({ name }) => href(`queues/${segment(name)}`)}
         changed={changed}
         columns={[
-          {
-            id: 'name',
-            label: 'Queue',
-            render: (row) => (
-              <>
-                <QueueLink name={row.name} /> {isNotable(row) && <StandingBadge of={row} />}
-              </>
-            ),
-          },
-          { id: 'waits', label: 'Waiting', end: true, render: ({ counts }) => <Count value={counts.available} /> },
-          { id: 'runs', label: 'Running', end: true, render: ({ counts }) => <Count value={counts.active} /> },
-          {
-            id: 'pace',
-            label: 'Per minute',
-            end: true,
-            render: (row) => (
-              <span class="rate">
-                <Sparkline
-                  values={slid(row.recent, minute).map(({ processed }) => processed)}
-                  label={`${row.name}, processed per minute`}
-                  width={72}
-                />
-                <Count value={paceOf(row)} />
-              </span>
-            ),
-          },
+          column<QueueItem>('name', 'Queue', (row) => (
+            <>
+              <QueueLink name={row.name} /> {isNotable(row) && <StandingBadge of={row} />}
+            </>
+          )),
+          column<QueueItem>('waits', 'Waiting', ({ counts }) => <Count value={counts.available} />, { end: true }),
+          column<QueueItem>('runs', 'Running', ({ counts }) => <Count value={counts.active} />, { end: true }),
+          paceColumn('pace', minute, { width: 72 }),
         ]}
         empty={null}
       />

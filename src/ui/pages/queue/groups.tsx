@@ -1,12 +1,13 @@
 /** The groups of a queue: what waits and runs of each, and what can be done to its jobs. */
 import { useState } from 'preact/hooks';
 import type { QueueGroup, QueueGroupList } from '../../../contract/queues';
+import type { Action } from '../../components/actions';
 import { Badge } from '../../components/badge';
 import { Collection } from '../../components/collection';
 import { OperationDialog, type StartedOperation } from '../../components/operation';
 import { Empty } from '../../components/state';
-import { actionsColumn, type Column, countColumn, textColumn, timeColumn } from '../../components/table';
-import { Button, JobLink, Link, None, Time } from '../../components/text';
+import { type Column, column, countColumn, textColumn, timeColumn } from '../../components/table';
+import { JobLink, Link, None, Time } from '../../components/text';
 import { api } from '../../core/api';
 import { href, segment } from '../../core/base';
 import { now, useSlowly } from '../../core/clock';
@@ -15,7 +16,7 @@ import { readable } from '../../core/format';
 import { useGet } from '../../core/resource';
 import { pageNumber } from '../../core/router';
 import { can, isHidden } from '../../core/session';
-import { type Action, onFilter } from '../jobs/operations';
+import { type Action as JobAction, onFilter } from '../jobs/operations';
 import { GroupDialog, pathOf, purgeOf } from './group-dialog';
 import type { QueueTab } from './tab';
 
@@ -30,26 +31,22 @@ export function GroupsTab({ queue: { name }, round }: QueueTab) {
   const groups = useGet<QueueGroupList>(`queues/${segment(name)}/groups`, { page, per_page: PER_PAGE }, slowly);
   const [operation, setOperation] = useState<StartedOperation>();
   const [limited, setLimited] = useState<QueueGroup>();
-  const begin = (action: Action, { group }: QueueGroup) => setOperation(onFilter(action, { queue: name, group }));
-  const actions: Actions = {
-    retry: (row) => begin('retry', row),
-    cancel: (row) => begin('cancel', row),
-    purge: (row) => setOperation(purgeOf(name, row)),
-    limit: setLimited,
-    async pause({ group, paused }) {
-      const path = `${pathOf(name, group)}/${paused ? 'resume' : 'pause'}`;
-      if (await act(() => api.post(path), `${group} is ${paused ? 'resumed' : 'paused'}.`)) groups.reload();
+  const begin = (action: JobAction, { group }: QueueGroup) => setOperation(onFilter(action, { queue: name, group }));
+  const pause = ({ group, paused }: QueueGroup) => {
+    const path = `${pathOf(name, group)}/${paused ? 'resume' : 'pause'}`;
+    return act(() => api.post(path), `${group} is ${paused ? 'resumed' : 'paused'}.`);
+  };
+  const isFor = (scope: string) => (row: QueueGroup) => isNamed(row) && can(scope);
+  const actions: readonly Action<QueueGroup>[] = [
+    {
+      label: ({ paused }) => (paused ? 'Resume' : 'Pause'),
+      ...{ key: ['p', 'Pause or resume it'], run: pause, isFor: isFor('data:write') },
     },
-  };
-  const key = (label: string, run: (row: QueueGroup) => void) => {
-    return { label, run: (row: QueueGroup) => isNamed(row) && run(row) };
-  };
-  const keys = {
-    r: key('Retry its jobs', actions.retry),
-    c: key('Cancel its jobs', actions.cancel),
-    p: key('Pause or resume it', actions.pause),
-    l: key('Limit it', actions.limit),
-  };
+    { label: 'Limit', key: ['l', 'Limit it'], run: setLimited, isFor: isFor('data:write') },
+    { label: 'Retry', key: ['r', 'Retry its jobs'], run: (row) => begin('retry', row), isFor: isNamed },
+    { label: 'Cancel', key: ['c', 'Cancel its jobs'], run: (row) => begin('cancel', row), isFor: isNamed },
+    { label: 'Purge', run: (row) => setOperation(purgeOf(name, row)), isFor: isFor('admin:purge') },
+  ];
   return (
     <Collection
       of={groups}
@@ -62,8 +59,8 @@ export function GroupsTab({ queue: { name }, round }: QueueTab) {
       }
       label="Groups"
       rowKey={({ group }) => group}
-      columns={columns(name, actions)}
-      keys={can('admin:write') && keys}
+      columns={columns(name)}
+      actions={can('admin:write') && actions}
       perPage={PER_PAGE}
       empty={
         <Empty icon="jobs" title="No job with a group waits or runs">
@@ -88,10 +85,7 @@ export function GroupsTab({ queue: { name }, round }: QueueTab) {
 /** Filters take the group itself, which this key may not see. */
 const isNamed = ({ group }: QueueGroup) => !isHidden(group);
 
-/** What can be done to a group, and to its jobs. */
-type Actions = Record<'retry' | 'cancel' | 'purge' | 'limit' | 'pause', (row: QueueGroup) => void>;
-
-function columns(queue: string, actions: Actions): Column<QueueGroup>[] {
+function columns(queue: string): Column<QueueGroup>[] {
   return [
     textColumn('group', 'Group', {
       render: (row) => (
@@ -106,22 +100,7 @@ function columns(queue: string, actions: Actions): Column<QueueGroup>[] {
     countColumn('running', 'Running'),
     countColumn('weight', 'Weight', { wide: true }),
     timeColumn('oldest_waiting_at', 'Oldest', { end: false, sort: (row) => row.oldest_waiting_at ?? '' }),
-    { id: 'why', label: 'Why it waits', render: (row) => <Reason of={row} /> },
-    ...actionsColumn(can('admin:write'), (row: QueueGroup) =>
-      isNamed(row) ? (
-        <span class="row-actions">
-          {can('data:write') && (
-            <>
-              <Button label={row.paused ? 'Resume' : 'Pause'} class="small" onClick={() => actions.pause(row)} />
-              <Button label="Limit" class="small" onClick={() => actions.limit(row)} />
-            </>
-          )}
-          <Button label="Retry" class="small" onClick={() => actions.retry(row)} />
-          <Button label="Cancel" class="small" onClick={() => actions.cancel(row)} />
-          {can('admin:purge') && <Button label="Purge" class="small" onClick={() => actions.purge(row)} />}
-        </span>
-      ) : null,
-    ),
+    column('why', 'Why it waits', (row) => <Reason of={row} />),
   ];
 }
 

@@ -1,17 +1,17 @@
 /** One queue: how it gets on, why nothing runs, what runs in it, its settings, limits and cost. */
 import type { ComponentType } from 'preact';
 import { useRef, useState } from 'preact/hooks';
+import { PageActions } from '../../components/actions';
 import { openTab, PageHead, type Tab, Tabs } from '../../components/page';
 import { Loaded } from '../../components/state';
 import { api } from '../../core/api';
 import { href, segment } from '../../core/base';
-import { useKeys } from '../../core/keyboard';
 import { useLive } from '../../core/live';
 import { type Resource, useGet } from '../../core/resource';
 import { can } from '../../core/session';
 import { LimitKeys } from '../limits/keys';
 import { type History, useHistory } from '../queues/history';
-import { drain, isNotable, ModeButtons, StandingBadge, toggle } from '../queues/mode';
+import { ACTIONS, isNotable, StandingBadge } from '../queues/mode';
 import type { QueueItem } from '../queues/types';
 import { CostTab } from './cost';
 import { DangerTab } from './danger';
@@ -61,7 +61,9 @@ export default function QueuePage({ params: { name = '' } }: { params: Readonly<
         name={name}
         up={{ href: href('queues'), text: 'Queues' }}
       >
-        {queue.data && can('admin:write') && <Mode queue={queue.data} reload={queue.reload} />}
+        {queue.data && can('admin:write') && (
+          <PageActions title="Queue" of={queue.data} actions={ACTIONS} onDone={queue.reload} />
+        )}
       </PageHead>
       <Tabs tabs={tabs} />
       <Loaded of={queue}>
@@ -104,15 +106,4 @@ function useRounds(name: string, queue: Resource<QueueItem>, { add, points }: Hi
     },
   });
   return round;
-}
-
-function Mode({ queue, reload }: { queue: QueueItem; reload: () => void }) {
-  const after = (done: (queue: QueueItem) => Promise<boolean>) => async () => {
-    if (await done(queue)) reload();
-  };
-  useKeys('Queue', {
-    p: { label: 'Pause or resume', run: after(toggle) },
-    d: { label: 'Drain', run: after(drain) },
-  });
-  return <ModeButtons queue={queue} onDone={reload} />;
 }

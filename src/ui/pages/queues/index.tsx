@@ -1,10 +1,9 @@
 /** All queues: what waits in each, how fast it goes, whether it is stopped. */
-import { Sparkline } from '../../components/chart';
 import { Collection } from '../../components/collection';
 import { FilterChips, Filters, SelectFilter, TextFilter } from '../../components/list';
 import { PageHead } from '../../components/page';
 import { Empty } from '../../components/state';
-import { actionsColumn, type Column, textColumn } from '../../components/table';
+import { type Column, column, textColumn } from '../../components/table';
 import { Age, Count, QueueLink } from '../../components/text';
 import { href, segment } from '../../core/base';
 import { number, percent } from '../../core/format';
@@ -12,8 +11,9 @@ import { useGet } from '../../core/resource';
 import { pageNumber, query } from '../../core/router';
 import { can } from '../../core/session';
 import { FirstJob } from './first-job';
-import { drain, ModeButtons, StandingBadge, toggle } from './mode';
-import { ratesOf, slid, useMinute } from './recent';
+import { ACTIONS, StandingBadge } from './mode';
+import { paceColumn, paceOf } from './pace';
+import { useMinute } from './recent';
 import type { QueueItem, QueueList } from './types';
 import { useQueueUpdates } from './updates';
 
@@ -26,9 +26,6 @@ export default function QueuesPage() {
     belongs: (queue) => queue.includes(name) && (queues.data?.items.length ?? 0) < PER_PAGE,
   });
   const minute = useMinute();
-  const after = (done: (row: QueueItem) => Promise<boolean>) => async (row: QueueItem) => {
-    if (await done(row)) queues.reload();
-  };
   return (
     <>
       <PageHead title="Queues" sub={<>{queues.data ? number(queues.data.total) : '…'} in all</>} />
@@ -50,16 +47,11 @@ export default function QueuesPage() {
           total > items.length && <p class="note faint">Only the queues of this page are filtered by mode.</p>
         }
         label="Queues"
-        columns={columns(minute, queues.reload)}
+        columns={columns(minute)}
         rowKey={({ name: key }) => key}
         rowHref={({ name: of }) => href(`queues/${segment(of)}`)}
         changed={changed}
-        keys={
-          can('admin:write') && {
-            p: { label: 'Pause or resume', run: after(toggle) },
-            d: { label: 'Drain', run: after(drain) },
-          }
-        }
+        actions={can('admin:write') && ACTIONS}
         perPage={PER_PAGE}
         empty={
           queues.data?.total === 0 && name === '' ? (
@@ -73,73 +65,39 @@ export default function QueuesPage() {
   );
 }
 
-function columns(minute: number, reload: () => void): Column<QueueItem>[] {
-  const state = (name: 'available' | 'scheduled' | 'retryable' | 'discarded', label: string) => ({
-    id: name,
-    label,
-    end: true,
-    sort: ({ counts }: QueueItem) => counts[name],
-    render: ({ name: queue, counts }: QueueItem) => (
-      <a class="quiet" href={href('jobs', { queue, state: name })}>
-        <Count value={counts[name]} />
-      </a>
-    ),
-  });
+function columns(minute: number): Column<QueueItem>[] {
+  const state = (name: 'available' | 'active' | 'scheduled' | 'retryable' | 'discarded', label: string, wide = false) =>
+    column<QueueItem>(
+      name,
+      label,
+      ({ name: queue, counts, concurrency: { limit } }) => (
+        <>
+          <a class="quiet" href={href('jobs', { queue, state: name })}>
+            <Count value={counts[name]} />
+          </a>
+          {name === 'active' && limit !== null && <span class="faint"> / {number(limit)}</span>}
+        </>
+      ),
+      { end: true, wide, sort: ({ counts }) => counts[name] },
+    );
   return [
     textColumn('name', 'Queue', { render: ({ name }) => <QueueLink name={name} /> }),
     textColumn('status', 'Mode', { id: 'mode', render: (row) => <StandingBadge of={row} /> }),
     state('available', 'Available'),
-    {
-      id: 'active',
-      label: 'Running',
-      end: true,
-      sort: ({ counts }) => counts.active,
-      render: ({ name: queue, counts: { active }, concurrency: { limit } }) => (
-        <>
-          <a class="quiet" href={href('jobs', { queue, state: 'active' })}>
-            <Count value={active} />
-          </a>
-          {limit !== null && <span class="faint"> / {number(limit)}</span>}
-        </>
-      ),
-    },
-    { ...state('scheduled', 'Scheduled'), wide: true },
+    state('active', 'Running'),
+    state('scheduled', 'Scheduled', true),
     state('retryable', 'Retryable'),
-    { ...state('discarded', 'Discarded'), wide: true },
-    {
-      id: 'oldest',
-      label: 'Oldest waits',
+    state('discarded', 'Discarded', true),
+    column('oldest', 'Oldest waits', ({ oldest_available_at: at }) => <Age since={at} />, {
       end: true,
       sort: ({ oldest_available_at: at }) => -Date.parse(at ?? '9999-01-01'),
-      render: ({ oldest_available_at: at }) => <Age since={at} />,
-    },
-    {
-      id: 'errors',
-      label: 'Errors',
-      end: true,
-      wide: true,
-      sort: ({ error_rate }) => error_rate,
-      render: ({ error_rate }) => <span class={error_rate > 0 ? 'red' : 'faint'}>{percent(error_rate)}</span>,
-    },
-    {
-      id: 'rate',
-      label: 'Per minute',
-      end: true,
-      sort: (row) => ratesOf(row, minute).processed_per_minute,
-      render: (row) => (
-        <span class="rate">
-          <Sparkline
-            values={slid(row.recent, minute).map(({ processed }) => processed)}
-            label={`${row.name}, processed per minute`}
-          />
-          <Count value={ratesOf(row, minute).processed_per_minute} />
-        </span>
-      ),
-    },
-    ...actionsColumn(can('admin:write'), (row: QueueItem) => (
-      <span class="row-actions">
-        <ModeButtons queue={row} small onDone={reload} />
-      </span>
-    )),
+    }),
+    column(
+      'errors',
+      'Errors',
+      ({ error_rate }) => <span class={error_rate > 0 ? 'red' : 'faint'}>{percent(error_rate)}</span>,
+      { end: true, wide: true, sort: ({ error_rate }) => error_rate },
+    ),
+    paceColumn('rate', minute, { sort: (row) => paceOf(row, minute) }),
   ];
 }

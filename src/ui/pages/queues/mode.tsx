@@ -1,6 +1,6 @@
 /** Whether a queue hands out jobs, and the buttons and keys that change it. */
+import type { Action } from '../../components/actions';
 import { Badge, type Tone } from '../../components/badge';
-import { Button } from '../../components/text';
 import { api } from '../../core/api';
 import { segment } from '../../core/base';
 import { act, askAndAct } from '../../core/dialogs';
@@ -8,10 +8,6 @@ import { can } from '../../core/session';
 import type { QueueItem } from './types';
 
 const MODES: Readonly<Record<string, Tone>> = { active: 'green', paused: 'amber', draining: 'violet' };
-
-export function ModeBadge({ status }: { status: string }) {
-  return <Badge look={[MODES[status] ?? 'neutral']} text={status} />;
-}
 
 /** True if no handler or worker takes its jobs. Workers may just be busy: nothing must run, or have run recently. */
 export function isUntaken({ waiting_for, counts, throughput }: QueueItem): boolean {
@@ -22,10 +18,10 @@ export function isUntaken({ waiting_for, counts, throughput }: QueueItem): boole
 
 export const isNotable = (queue: QueueItem) => queue.status !== 'active' || isUntaken(queue);
 
-/** As {@link ModeBadge}, red if no handler takes the jobs. */
+/** The mode of a queue; red if no handler takes its jobs. */
 export function StandingBadge({ of: queue }: { of: QueueItem }) {
   if (queue.status === 'active' && isUntaken(queue)) return <Badge look={['red']} text="no handler" />;
-  return <ModeBadge status={queue.status} />;
+  return <Badge look={[MODES[queue.status] ?? 'neutral']} text={queue.status} />;
 }
 
 type Named = Pick<QueueItem, 'name' | 'status'>;
@@ -42,21 +38,21 @@ export function toggle({ name, status }: Named): Promise<boolean> {
   );
 }
 
-/** Has a queue take no more jobs and give out those it has. */
-export function drain({ name }: Named): Promise<boolean> {
+/** Has a queue accept no more jobs and hand out those it has. */
+function drain({ name }: Named): Promise<boolean> {
   const text = 'Its jobs run to their end. New ones are rejected until the queue is resumed.';
   const work = () => api.post(`queues/${segment(name)}/drain`);
   return askAndAct({ title: `Drain ${name}?`, text, action: 'Drain' }, work, `${name} drains.`);
 }
 
-export function ModeButtons({ queue, small, onDone }: { queue: Named; small?: boolean; onDone: () => void }) {
-  const button = (label: string, run: (queue: Named) => Promise<boolean>) => (
-    <Button label={label} class={small ? 'small' : ''} onClick={async () => (await run(queue)) && onDone()} />
-  );
-  return (
-    <>
-      {button(queue.status === 'active' ? 'Pause' : 'Resume', toggle)}
-      {queue.status === 'active' && can('data:write') && button('Drain', drain)}
-    </>
-  );
-}
+export const ACTIONS: readonly Action<Named>[] = [
+  {
+    label: ({ status }) => (status === 'active' ? 'Pause' : 'Resume'),
+    ...{ key: ['p', 'Pause or resume'], run: toggle },
+  },
+  {
+    label: 'Drain',
+    ...{ key: ['d', 'Drain'], run: drain },
+    isFor: ({ status }) => status === 'active' && can('data:write'),
+  },
+];

@@ -1,8 +1,10 @@
 /** How fast queues go, together: numbers of the last minutes, in a row of others. */
+import { Sparkline } from '../../components/chart';
 import { Stat } from '../../components/page';
-import { Age } from '../../components/text';
+import { type Column, column } from '../../components/table';
+import { Age, Count } from '../../components/text';
 import { percent } from '../../core/format';
-import { errorRateOf, ratesOf, useMinute } from './recent';
+import { errorRateOf, ratesOf, slid, useMinute } from './recent';
 import type { QueueItem } from './types';
 
 export function Pace({ of: queues }: { of: readonly QueueItem[] }) {
@@ -20,4 +22,22 @@ export function Pace({ of: queues }: { of: readonly QueueItem[] }) {
       <Stat label="Oldest waits" value={<Age since={oldest} />} sub="for its turn" />
     </>
   );
+}
+
+export const paceOf = (queue: QueueItem, minute: number) => ratesOf(queue, minute).processed_per_minute;
+
+/** What a queue processes per minute, and how that went in the last half hour. @param more among it its width, px */
+export function paceColumn(id: string, minute: number, more: Partial<Column<QueueItem>> & { width?: number }) {
+  const { width = 96, ...rest } = more;
+  const render = (row: QueueItem) => (
+    <span class="rate">
+      <Sparkline
+        values={slid(row.recent, minute).map(({ processed }) => processed)}
+        label={`${row.name}, processed per minute`}
+        width={width}
+      />
+      <Count value={paceOf(row, minute)} />
+    </span>
+  );
+  return column<QueueItem>(id, 'Per minute', render, { end: true, ...rest });
 }

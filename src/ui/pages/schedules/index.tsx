@@ -1,22 +1,22 @@
 /** All schedules: when each fires next, how it went, whether it is stopped. */
 import { useState } from 'preact/hooks';
 import type { CronItems, CronStatus } from '../../../contract/cron';
+import { NewButton } from '../../components/actions';
 import { Collection } from '../../components/collection';
 import { FilterChips, Filters, SelectFilter, TextFilter } from '../../components/list';
 import { PageHead } from '../../components/page';
 import { Empty } from '../../components/state';
-import { actionsColumn, type Column, countColumn, textColumn, timeColumn } from '../../components/table';
-import { Button, Foreign, Link, QueueLink, Time, Under } from '../../components/text';
+import { type Column, column, countColumn, textColumn, timeColumn } from '../../components/table';
+import { Foreign, Link, QueueLink, Time, Under } from '../../components/text';
 import { api } from '../../core/api';
 import { useLive } from '../../core/live';
 import { useGet } from '../../core/resource';
-import { aside, openAside, pageNumber, query } from '../../core/router';
+import { aside, pageNumber, query } from '../../core/router';
 import { can } from '../../core/session';
 import { describe } from './describe';
 import { ScheduleForm } from './form';
-import { ScheduleDrawer } from './one';
-import { ScheduleState } from './state';
-import { pathOf, runNow, toggle } from './types';
+import { ScheduleDrawer, ScheduleState } from './one';
+import { ACTIONS, pathOf } from './types';
 import './page.css';
 
 const PER_PAGE = 100;
@@ -61,9 +61,7 @@ export default function SchedulesPage() {
   return (
     <div class="schedules-page">
       <PageHead title="Schedules" sub={schedules.data && <>{schedules.data.pagination.total} in all</>}>
-        {mayWrite && (
-          <Button icon="plus" label="New schedule" class="primary" onClick={() => openAside({ edit: ':new' })} />
-        )}
+        <NewButton label="New schedule" scope="data:write" edit=":new" />
       </PageHead>
       <Filters>
         <TextFilter name="q" label="Filter by name, queue or type" />
@@ -79,16 +77,13 @@ export default function SchedulesPage() {
         of={schedules}
         isWanted={isWanted}
         label="Schedules"
-        columns={columns(changedHere)}
-        rowKey={({ name }) => name}
+        columns={COLUMNS}
+        rowKey={nameOf}
+        nameOf={nameOf}
         rowHref={({ name }) => aside({ open: name })}
         changed={changed}
-        keys={
-          mayWrite && {
-            p: { label: 'Pause or resume', run: async (row) => (await toggle(row)) && changedHere() },
-            n: { label: 'Run now', run: async (row) => (await runNow(row)) && changedHere() },
-          }
-        }
+        actions={mayWrite && ACTIONS}
+        onDone={changedHere}
         perPage={PER_PAGE}
         empty={
           schedules.data?.items.length === 0 ? <NoSchedules /> : <Empty icon="search" title="No matching schedules" />
@@ -109,67 +104,44 @@ function isWanted({ name, queue, type, status }: CronStatus): boolean {
   );
 }
 
-function columns(onChanged: () => void): Column<CronStatus>[] {
-  const time = (at: string | null, otherwise: number) => (at === null ? otherwise : Date.parse(at));
-  return [
-    textColumn('name', 'Schedule', {
-      render: ({ name, description }) => (
-        <>
-          <Link to={aside({ open: name })} text={name} />
-          {description && <Under text={description} />}
-        </>
-      ),
-    }),
-    { id: 'status', label: 'State', sort: ({ status }) => status, render: (row) => <ScheduleState of={row} /> },
-    {
-      id: 'when',
-      label: 'When',
-      render: ({ expression, timezone }) => (
-        <>
-          <code class="num">{expression}</code> <span class="faint num">{timezone}</span>
-          <small class="under">{describe(expression)}</small>
-        </>
-      ),
-    },
-    {
-      id: 'job',
-      label: 'Job',
-      wide: true,
-      sort: ({ type }) => type,
-      render: ({ type, queue }) => (
-        <>
-          <Foreign>{type}</Foreign>
-          <small class="under">
-            in <QueueLink name={queue} />
-          </small>
-        </>
-      ),
-    },
-    timeColumn('last_run_at', 'Last run', { sort: ({ last_run_at: at }) => -time(at, 0) }),
-    timeColumn('next_run_at', 'Next run', {
-      sort: ({ next_run_at: at }) => time(at, Number.MAX_SAFE_INTEGER),
-      render: ({ next_run_at: at, enabled }) => <Time at={enabled ? at : null} />,
-    }),
-    countColumn('run_count', 'Runs', { wide: true }),
-    countColumn('skipped_count', 'Skipped', { wide: true, tone: 'amber' }),
-    ...actionsColumn(can('data:write'), (row: CronStatus) => (
-      <span class="row-actions">
-        <Button
-          label="Run now"
-          class="small"
-          aria-label={`Run now: ${row.name}`}
-          onClick={async () => (await runNow(row)) && onChanged()}
-        />
-        <Button
-          label={row.enabled ? 'Pause' : 'Resume'}
-          class="small"
-          aria-label={`${row.enabled ? 'Pause' : 'Resume'} ${row.name}`}
-          onClick={async () => (await toggle(row)) && onChanged()}
-        />
-      </span>
-    )),
-  ];
-}
+const nameOf = ({ name }: CronStatus) => name;
+const time = (at: string | null, otherwise: number) => (at === null ? otherwise : Date.parse(at));
+
+const COLUMNS: readonly Column<CronStatus>[] = [
+  textColumn('name', 'Schedule', {
+    render: ({ name, description }) => (
+      <>
+        <Link to={aside({ open: name })} text={name} />
+        {description && <Under text={description} />}
+      </>
+    ),
+  }),
+  textColumn('status', 'State', { render: (row) => <ScheduleState of={row} /> }),
+  column('when', 'When', ({ expression, timezone }) => (
+    <>
+      <code class="num">{expression}</code> <span class="faint num">{timezone}</span>
+      <small class="under">{describe(expression)}</small>
+    </>
+  )),
+  textColumn('type', 'Job', {
+    ...{ id: 'job', wide: true },
+    render: ({ type, queue }) => (
+      <>
+        <Foreign>{type}</Foreign>
+        <small class="under">
+          in <QueueLink name={queue} />
+        </small>
+      </>
+    ),
+  }),
+  timeColumn('last_run_at', 'Last run', { sort: ({ last_run_at: at }) => -time(at, 0) }),
+  timeColumn('next_run_at', 'Next run', {
+    sort: ({ next_run_at: at }) => time(at, Number.MAX_SAFE_INTEGER),
+    render: ({ next_run_at: at, enabled }) => <Time at={enabled ? at : null} />,
+  }),
+  countColumn('run_count', 'Runs', { wide: true }),
+  countColumn('skipped_count', 'Skipped', { wide: true, tone: 'amber' }),
+];
 
 function NoSchedules() {
   return (

@@ -1,12 +1,14 @@
 /** One schedule in a drawer: its next runs in both zones, how its runs went, what it left out. */
 
 import type { CronExecution, CronHistory, CronSkipped, CronStatus } from '../../../contract/cron';
+import { Actions } from '../../components/actions';
+import { Badge, type Look } from '../../components/badge';
 import { JsonSection } from '../../components/json';
 import { Drawer } from '../../components/overlays';
 import { Facts, Section } from '../../components/page';
 import { Empty, Loaded } from '../../components/state';
 import { PlainTable } from '../../components/table';
-import { Button, Count, Foreign, JobLink, QueueLink, Time } from '../../components/text';
+import { Count, Foreign, JobLink, QueueLink, Time } from '../../components/text';
 import { api } from '../../core/api';
 import { href, segment } from '../../core/base';
 import { now } from '../../core/clock';
@@ -16,8 +18,7 @@ import { useResource } from '../../core/resource';
 import { openAside } from '../../core/router';
 import { can } from '../../core/session';
 import { describe } from './describe';
-import { ScheduleState } from './state';
-import { MISSES, OVERLAPS, pathOf, REASONS, remove, runNow, toggle } from './types';
+import { ACTIONS, MISSES, MORE, OVERLAPS, pathOf, REASONS } from './types';
 
 export function ScheduleDrawer({ name, round, onChanged }: { name: string; round: number; onChanged: () => void }) {
   const one = useResource(
@@ -38,12 +39,21 @@ export function ScheduleDrawer({ name, round, onChanged }: { name: string; round
     },
     onGap: one.reload,
   });
+  const gone = () => {
+    openAside({ open: null });
+    onChanged();
+  };
   return (
     <Drawer title={name}>
       <Loaded of={one}>
         {({ schedule, history }) => (
           <>
-            <Actions of={schedule} onChanged={onChanged} />
+            {can('data:write') && (
+              <div class="actions">
+                <Actions of={schedule} actions={ACTIONS} onDone={onChanged} />
+                <Actions of={schedule} actions={MORE} onDone={gone} />
+              </div>
+            )}
             <About of={schedule} />
             <NextRuns of={schedule} />
             <Runs of={history.executions} />
@@ -56,28 +66,13 @@ export function ScheduleDrawer({ name, round, onChanged }: { name: string; round
   );
 }
 
-function Actions({ of: schedule, onChanged }: { of: CronStatus; onChanged: () => void }) {
-  if (!can('data:write')) return null;
-  return (
-    <div class="actions">
-      <Button label="Run now" onClick={async () => (await runNow(schedule)) && onChanged()} />
-      <Button
-        label={schedule.enabled ? 'Pause' : 'Resume'}
-        onClick={async () => (await toggle(schedule)) && onChanged()}
-      />
-      <Button label="Edit" onClick={() => openAside({ edit: schedule.name })} />
-      <Button
-        label="Delete"
-        class="danger"
-        onClick={async () => {
-          if (!(await remove(schedule))) return;
-          openAside({ open: null });
-          onChanged();
-        }}
-      />
-    </div>
-  );
-}
+const STATES: Readonly<Record<CronStatus['status'], Look>> = {
+  active: ['green', 'play'],
+  paused: ['amber', 'pause'],
+  completed: ['neutral', 'check'],
+};
+
+export const ScheduleState = ({ of: { status } }: { of: CronStatus }) => <Badge look={STATES[status]} text={status} />;
 
 function About({ of: schedule }: { of: CronStatus }) {
   const { description, expression, timezone, overlap_policy, missed_policy, limit } = schedule;

@@ -1,7 +1,9 @@
 import type { CronSkipped, CronStatus, CronTriggered, MissedPolicy, OverlapPolicy } from '../../../contract/cron';
+import type { Action } from '../../components/actions';
 import { api } from '../../core/api';
 import { href, segment } from '../../core/base';
 import { act, askAndAct, toast } from '../../core/dialogs';
+import { openAside } from '../../core/router';
 
 export const OVERLAPS: Readonly<Record<OverlapPolicy, string>> = {
   skip: 'Skip while the previous job has not ended',
@@ -26,12 +28,12 @@ export const REASONS: Readonly<Record<CronSkipped['reason'], string>> = {
 
 export const pathOf = (name: string) => `crons/${segment(name)}`;
 
-export async function toggle({ name, enabled }: CronStatus): Promise<boolean> {
+function toggle({ name, enabled }: CronStatus): Promise<boolean> {
   const verb = enabled ? 'pause' : 'resume';
   return act(() => api.post(`${pathOf(name)}/${verb}`), `${name} is ${enabled ? 'paused' : 'resumed'}.`);
 }
 
-export function runNow({ name, type }: CronStatus): Promise<boolean> {
+function runNow({ name, type }: CronStatus): Promise<boolean> {
   const text = `A job ${type} is enqueued at once, in addition to the schedule.`;
   return askAndAct({ title: `Run ${name} now?`, text, action: 'Run now' }, async () => {
     const { job_id: job } = await api.post<CronTriggered>(`${pathOf(name)}/trigger`);
@@ -39,8 +41,18 @@ export function runNow({ name, type }: CronStatus): Promise<boolean> {
   });
 }
 
-export function remove({ name }: CronStatus): Promise<boolean> {
+function remove({ name }: CronStatus): Promise<boolean> {
   const text = 'It no longer fires, and its history is deleted. Jobs that it enqueued stay.';
   const question = { title: `Delete ${name}?`, text, action: 'Delete the schedule', danger: true };
   return askAndAct(question, () => api.del(pathOf(name)), `${name} is deleted.`);
 }
+
+/** What can be done to a schedule in its row and its drawer; {@link MORE} in its drawer alone. */
+export const ACTIONS: readonly Action<CronStatus>[] = [
+  { label: 'Run now', key: ['n', 'Run now'], run: runNow },
+  { label: ({ enabled }) => (enabled ? 'Pause' : 'Resume'), key: ['p', 'Pause or resume'], run: toggle },
+];
+export const MORE: readonly Action<CronStatus>[] = [
+  { label: 'Edit', run: ({ name }) => openAside({ edit: name }) },
+  { label: 'Delete', danger: true, run: remove },
+];

@@ -1,18 +1,19 @@
 /** Pools: queues from which workers take in turn, each its portion. */
 import { useState } from 'preact/hooks';
 import type { PoolList, PoolStrategy, QueuePool, QueueShare, SchedulingStats } from '../../../contract/pools';
+import { NewButton } from '../../components/actions';
 import { Badge } from '../../components/badge';
 import { Collection } from '../../components/collection';
 import { FormDialog, SelectField, TextField, textIn } from '../../components/form';
 import { Empty } from '../../components/state';
-import { actionsColumn, type Column, countColumn, textColumn } from '../../components/table';
-import { Button, Count, Link, QueueLink } from '../../components/text';
+import { type Column, column, countColumn, textColumn } from '../../components/table';
+import { Count, CountOf, Link, QueueLink } from '../../components/text';
 import { api } from '../../core/api';
 import { segment } from '../../core/base';
 import { askAndAct } from '../../core/dialogs';
 import { number } from '../../core/format';
 import { useResource } from '../../core/resource';
-import { aside, openAside, query } from '../../core/router';
+import { aside } from '../../core/router';
 import { can } from '../../core/session';
 
 const STRATEGIES: Readonly<Record<PoolStrategy, string>> = {
@@ -32,94 +33,68 @@ export function Pools() {
     return { items, given: queues };
   }, []);
   const mayWrite = can('admin:write');
-  const remove = async ({ name }: QueuePool) => {
-    const text = 'Its queues and their jobs stay. Workers that fetch from the pool get no jobs.';
-    const question = { title: `Delete the pool ${name}?`, text, action: 'Delete the pool', danger: true };
-    if (await askAndAct(question, () => api.del(pathOf(name)), `${name} is deleted.`)) pools.reload();
-  };
   return (
     <>
       <div class="bar">
         <p class="faint">
           A worker fetches from <code>pool:NAME</code>, and gets jobs of its queues in turn.
         </p>
-        {mayWrite && <Button label="New pool" class="primary" onClick={() => openAside({ edit: ':new' })} />}
+        <NewButton label="New pool" edit=":new" />
       </div>
       <Collection
         of={pools}
         label="Pools"
-        columns={columns(pools.data?.given ?? [], remove)}
+        columns={columns(pools.data?.given ?? [])}
         rowKey={({ name }) => name}
+        nameOf={nameOf}
         rowHref={mayWrite && (({ name }) => aside({ edit: name }))}
+        actions={mayWrite && [{ label: 'Delete', run: remove }]}
+        form={mayWrite && ((pool, onDone) => <PoolForm of={pool} onSaved={onDone} />)}
         empty={
           <Empty icon="limits" title="No pools yet" text="A pool prevents one busy queue from delaying the others." />
         }
-      >
-        {({ items }) =>
-          mayWrite &&
-          query('edit') && <PoolForm of={items.find(({ name }) => name === query('edit'))} onSaved={pools.reload} />
-        }
-      </Collection>
+      />
     </>
   );
 }
 
-function columns(given: readonly QueueShare[], remove: (pool: QueuePool) => void): Column<QueuePool>[] {
+const nameOf = ({ name }: QueuePool) => name;
+
+function remove({ name }: QueuePool): Promise<boolean> {
+  const text = 'Its queues and their jobs stay. Workers that fetch from the pool get no jobs.';
+  const question = { title: `Delete the pool ${name}?`, text, action: 'Delete the pool', danger: true };
+  return askAndAct(question, () => api.del(pathOf(name)), `${name} is deleted.`);
+}
+
+function columns(given: readonly QueueShare[]): Column<QueuePool>[] {
+  const dispatched = (name: string) => given.reduce((sum, one) => sum + (one.pool === name ? one.dispatched : 0), 0);
   return [
     textColumn('name', 'Pool', {
       render: ({ name }) => <Link to={can('admin:write') ? aside({ edit: name }) : undefined} text={name} />,
     }),
-    {
-      id: 'strategy',
-      label: 'Strategy',
-      render: ({ strategy }) => (
-        <>
-          {strategy}
-          <small class="under">{STRATEGIES[strategy]}</small>
-        </>
-      ),
-    },
-    {
-      id: 'queues',
-      label: 'Queues',
-      render: ({ name: pool, strategy, queues, weights }) => (
-        <span class="words">
-          {queues.map((queue) => {
-            const own = given.find((one) => one.pool === pool && one.name === queue);
-            return (
-              <span key={queue} title={own && `${number(own.dispatched)} jobs handed out`}>
-                <QueueLink name={queue} />
-                {strategy === 'weighted' && ` ×${Object.hasOwn(weights, queue) ? weights[queue] : 1}`}{' '}
-                {own?.starved && <Badge look={['red', 'failures']} text="starved" />}
-              </span>
-            );
-          })}
-        </span>
-      ),
-    },
-    countColumn('workers', 'Workers', { sort: false }),
-    {
-      id: 'active',
-      label: 'Running',
-      end: true,
-      render: ({ active_jobs, concurrency }) => (
-        <>
-          <Count value={active_jobs} />
-          {concurrency !== null && <span class="faint"> of {number(concurrency)}</span>}
-        </>
-      ),
-    },
-    {
-      id: 'given',
-      label: 'Given',
-      end: true,
-      render: ({ name }) => (
-        <Count value={given.reduce((sum, one) => sum + (one.pool === name ? one.dispatched : 0), 0)} />
-      ),
-    },
-    ...actionsColumn(can('admin:write'), (row: QueuePool) => (
-      <Button label="Delete" class="small" aria-label={`Delete ${row.name}`} onClick={() => remove(row)} />
+    column('strategy', 'Strategy', ({ strategy }) => (
+      <>
+        {strategy}
+        <small class="under">{STRATEGIES[strategy]}</small>
+      </>
     )),
+    column('queues', 'Queues', ({ name: pool, strategy, queues, weights }) => (
+      <span class="words">
+        {queues.map((queue) => {
+          const own = given.find((one) => one.pool === pool && one.name === queue);
+          return (
+            <span key={queue} title={own && `${number(own.dispatched)} jobs handed out`}>
+              <QueueLink name={queue} />
+              {strategy === 'weighted' && ` ×${Object.hasOwn(weights, queue) ? weights[queue] : 1}`}{' '}
+              {own?.starved && <Badge look={['red', 'failures']} text="starved" />}
+            </span>
+          );
+        })}
+      </span>
+    )),
+    countColumn('workers', 'Workers', { sort: false }),
+    column('active', 'Running', (row) => <CountOf value={row.active_jobs} most={row.concurrency} />, { end: true }),
+    column('given', 'Given', ({ name }) => <Count value={dispatched(name)} />, { end: true }),
   ];
 }
 

@@ -1,21 +1,22 @@
 /** Schemas of arguments: which there are, and what becomes of a job that does not fit. */
 import { useState } from 'preact/hooks';
 import type { ArgsSchema, SchemaList } from '../../../contract/schemas';
+import { type Action, Actions, NewButton } from '../../components/actions';
 import { Badge } from '../../components/badge';
 import { Collection } from '../../components/collection';
-import { Form, JsonField, TextField, textIn } from '../../components/form';
+import { FormDialog, JsonField, TextField, textIn } from '../../components/form';
 import { Json } from '../../components/json';
-import { Dialog, Drawer } from '../../components/overlays';
+import { Drawer } from '../../components/overlays';
 import { Facts } from '../../components/page';
 import { Empty, Loaded } from '../../components/state';
-import { type Column, textColumn, timeColumn } from '../../components/table';
-import { Button, Foreign, Link, Time } from '../../components/text';
+import { type Column, column, textColumn, timeColumn } from '../../components/table';
+import { Foreign, Link, Time } from '../../components/text';
 import { api } from '../../core/api';
 import { segment } from '../../core/base';
-import { act, askAndAct, toast } from '../../core/dialogs';
+import { act, askAndAct } from '../../core/dialogs';
 import { parseExact } from '../../core/exact';
 import { useGet } from '../../core/resource';
-import { aside, openAside, query } from '../../core/router';
+import { aside, openAside } from '../../core/router';
 import { can } from '../../core/session';
 
 const nameOf = ({ type, version }: ArgsSchema) => `${type}@${version}`;
@@ -24,13 +25,7 @@ const pathOf = (type: string, version: string | number) => `admin/schemas/${segm
 export function Schemas() {
   const schemas = useGet<SchemaList>('admin/schemas', { per_page: 100 });
   const mayWrite = can('admin:write');
-  const open = schemas.data?.items.find((one) => nameOf(one) === query('open'));
-  const remove = async (one: ArgsSchema) => {
-    const text = 'Jobs that name this version no longer match; others must match the latest one left.';
-    const title = `Delete version ${one.version} of ${one.type}?`;
-    const work = () => api.del(pathOf(one.type, one.version));
-    if (!(await askAndAct({ title, text, action: 'Delete the schema', danger: true }, work, 'The schema is deleted.')))
-      return;
+  const gone = () => {
     openAside({ open: null });
     schemas.reload();
   };
@@ -38,7 +33,7 @@ export function Schemas() {
     <>
       <div class="bar">
         <Mode />
-        {mayWrite && <Button label="New schema" class="primary" onClick={() => openAside({ edit: 'new' })} />}
+        <NewButton label="New schema" />
       </div>
       <Collection
         of={schemas}
@@ -46,41 +41,41 @@ export function Schemas() {
         columns={COLUMNS}
         rowKey={nameOf}
         rowHref={(row) => aside({ open: nameOf(row) })}
+        form={mayWrite && ((from, onDone) => <SchemaForm from={from} onSaved={onDone} />)}
+        drawer={(open) => (
+          <Drawer title={`${open.type}, version ${open.version}`}>
+            <div class="actions">{mayWrite && <Actions of={open} actions={ACTIONS} onDone={gone} />}</div>
+            <Facts
+              of={[
+                ['URI', <Foreign>{open.uri}</Foreign>],
+                ['Registered', <Time at={open.created_at} />],
+              ]}
+            />
+            <Json value={open.schema} label="schema" open={4} />
+          </Drawer>
+        )}
         empty={
           <Empty icon="jobs" title="No schemas yet">
             With a schema for its type, wrong arguments are detected when a job is enqueued.
           </Empty>
         }
       >
-        {({ items, total }) => (
-          <>
-            {total > items.length && <p class="faint">{`The first ${items.length} of ${total}.`}</p>}
-            {mayWrite && query('edit') && (
-              <SchemaForm from={items.find((one) => nameOf(one) === query('edit'))} onSaved={schemas.reload} />
-            )}
-          </>
-        )}
+        {({ items, total }) => total > items.length && <p class="faint">{`The first ${items.length} of ${total}.`}</p>}
       </Collection>
-      {open && (
-        <Drawer title={`${open.type}, version ${open.version}`}>
-          {mayWrite && (
-            <div class="actions">
-              <Button label="New version" onClick={() => openAside({ edit: nameOf(open) })} />
-              <Button label="Delete" class="danger" onClick={() => remove(open)} />
-            </div>
-          )}
-          <Facts
-            of={[
-              ['URI', <Foreign>{open.uri}</Foreign>],
-              ['Registered', <Time at={open.created_at} />],
-            ]}
-          />
-          <Json value={open.schema} label="schema" open={4} />
-        </Drawer>
-      )}
     </>
   );
 }
+
+function remove({ type, version }: ArgsSchema): Promise<boolean> {
+  const text = 'Jobs that name this version no longer match; others must match the latest one left.';
+  const question = { title: `Delete version ${version} of ${type}?`, text, action: 'Delete the schema', danger: true };
+  return askAndAct(question, () => api.del(pathOf(type, version)), 'The schema is deleted.');
+}
+
+const ACTIONS: readonly Action<ArgsSchema>[] = [
+  { label: 'New version', run: (row) => openAside({ edit: nameOf(row) }) },
+  { label: 'Delete', danger: true, run: remove },
+];
 
 const MODES: Readonly<Record<string, string>> = {
   off: 'are not validated',
@@ -124,7 +119,7 @@ function Mode() {
 
 const COLUMNS: readonly Column<ArgsSchema>[] = [
   textColumn('type', 'Job type', { render: (row) => <Link to={aside({ open: nameOf(row) })} text={row.type} /> }),
-  { id: 'version', label: 'Version', render: ({ version }) => String(version) },
+  column('version', 'Version', ({ version }) => version),
   textColumn('uri', 'URI', { wide: true, sort: false }),
   timeColumn('created_at', 'Registered'),
 ];
@@ -135,29 +130,27 @@ const FIRST = '{\n  "type": "object",\n  "required": [],\n  "properties": {}\n}'
 function SchemaForm({ from, onSaved }: { from: ArgsSchema | undefined; onSaved: () => void }) {
   const [schema, setSchema] = useState(from ? JSON.stringify(from.schema, null, 2) : FIRST);
   const next = from && /^\d+$/.test(String(from.version)) ? Number(from.version) + 1 : from ? '' : 1;
-  const close = () => openAside({ edit: null });
+  const save = async (form: FormData) => {
+    const [type, version] = [textIn(form, 'type'), textIn(form, 'version')];
+    await api.put(pathOf(type, version), { schema: parseExact(schema) });
+    return { text: `Version ${version} of ${type} is registered.`, open: `${type}@${version}` };
+  };
   return (
-    <Dialog title={from ? `New version of ${from.type}` : 'New schema'} wide onClose={close}>
-      <Form
-        action="Register"
-        onCancel={close}
-        onSubmit={async (form) => {
-          const [type, version] = [textIn(form, 'type'), textIn(form, 'version')];
-          await api.put(pathOf(type, version), { schema: parseExact(schema) });
-          toast(`Version ${version} of ${type} is registered.`);
-          onSaved();
-          openAside({ edit: null, open: `${type}@${version}` });
-        }}
-      >
-        <div class="columns-2">
-          <TextField name="type" label="Job type" value={from?.type} required readOnly={from !== undefined} />
-          <TextField name="version" label="Version" hint="A version cannot be replaced." value={next} required />
-        </div>
-        <JsonField label="JSON Schema" rows={14} value={schema} onChange={setSchema} at={['schema']} />
-        <p class="faint">
-          A schema of type object validates the first argument, any other schema the array of all arguments.
-        </p>
-      </Form>
-    </Dialog>
+    <FormDialog
+      title={from ? `New version of ${from.type}` : 'New schema'}
+      wide
+      action="Register"
+      onSubmit={save}
+      onDone={onSaved}
+    >
+      <div class="columns-2">
+        <TextField name="type" label="Job type" value={from?.type} required readOnly={from !== undefined} />
+        <TextField name="version" label="Version" hint="A version cannot be replaced." value={next} required />
+      </div>
+      <JsonField label="JSON Schema" rows={14} value={schema} onChange={setSchema} at={['schema']} />
+      <p class="faint">
+        A schema of type object validates the first argument, any other schema the array of all arguments.
+      </p>
+    </FormDialog>
   );
 }

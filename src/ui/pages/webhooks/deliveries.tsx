@@ -1,5 +1,6 @@
 /** What was delivered, what is tried again, and what was given up. */
 import type { Webhook, WebhookDelivery } from '../../../contract/webhooks';
+import { type Action, Actions } from '../../components/actions';
 import { BAD, Badge, GOOD } from '../../components/badge';
 import { Collection } from '../../components/collection';
 import { Code } from '../../components/json';
@@ -7,7 +8,7 @@ import { FilterChips, Filters, named, SelectFilter } from '../../components/list
 import { Drawer } from '../../components/overlays';
 import { Facts, Section } from '../../components/page';
 import { Empty, Loaded } from '../../components/state';
-import { actionsColumn, type Column, PlainTable, timeColumn } from '../../components/table';
+import { type Column, column, countColumn, PlainTable, timeColumn } from '../../components/table';
 import { Button, Copy, Duration, Foreign, JobLink, None, Time } from '../../components/text';
 import { api } from '../../core/api';
 import { act } from '../../core/dialogs';
@@ -28,9 +29,6 @@ export function Deliveries({ subscriptions }: { subscriptions: readonly Webhook[
   useAfterEvents(deliveries.reload, (event) => isTold(shown, event));
   useAfterTry(deliveries.reload, earliest(deliveries.data?.items));
   const urls = new Map(subscriptions.map((one) => [one.id, nameOf(one)]));
-  const replay = async ({ id }: WebhookDelivery) => {
-    if (await act(() => api.post(`${deliveryPath(id)}/retry`), 'Delivery repeated.')) deliveries.reload();
-  };
   return (
     <>
       <Filters>
@@ -42,10 +40,10 @@ export function Deliveries({ subscriptions }: { subscriptions: readonly Webhook[
       <Collection
         of={deliveries}
         label="Deliveries"
-        columns={columns(urls, replay)}
+        columns={columns(urls)}
         rowKey={({ id }) => id}
         rowHref={({ id }) => aside({ delivery: id })}
-        keys={can('admin:write') && { r: { label: 'Deliver again', run: replay } }}
+        actions={can('admin:write') && ACTIONS}
         perPage={PER_PAGE}
         empty={
           <Empty icon="webhooks" title="No deliveries">
@@ -53,7 +51,7 @@ export function Deliveries({ subscriptions }: { subscriptions: readonly Webhook[
           </Empty>
         }
       />
-      {query('delivery') && <DeliveryDrawer id={query('delivery')} urls={urls} onReplay={replay} />}
+      {query('delivery') && <DeliveryDrawer id={query('delivery')} urls={urls} onReplay={deliveries.reload} />}
     </>
   );
 }
@@ -66,48 +64,31 @@ export function DeliveryStatus({ status }: { status: WebhookDelivery['status'] }
   return <Badge look={DELIVERY_STATES[status]} text={status} />;
 }
 
-function columns(urls: ReadonlyMap<string, string>, replay: (row: WebhookDelivery) => void): Column<WebhookDelivery>[] {
+const ACTIONS: readonly Action<WebhookDelivery>[] = [
+  {
+    label: 'Replay',
+    key: ['r', 'Deliver again'],
+    run: ({ id }) => act(() => api.post(`${deliveryPath(id)}/retry`), 'Delivery repeated.'),
+  },
+];
+
+function columns(urls: ReadonlyMap<string, string>): Column<WebhookDelivery>[] {
   return [
-    {
-      id: 'event',
-      label: 'Event',
-      render: ({ id, event_type }) => <a href={aside({ delivery: id })}>{event_type}</a>,
-    },
-    { id: 'status', label: 'Status', render: ({ status }) => <DeliveryStatus status={status} /> },
-    {
-      id: 'answer',
-      label: 'Last answer',
-      render: ({ attempts }) => {
-        const last = attempts.at(-1);
-        return last ? (last.status_code ?? <Foreign>{last.error ?? 'none'}</Foreign>) : <None />;
-      },
-    },
-    {
-      id: 'to',
-      label: 'Sent to',
-      wide: true,
-      render: ({ subscription_id: id }) => <Foreign>{urls.get(id) ?? id}</Foreign>,
-    },
-    {
-      id: 'job',
-      label: 'Job',
-      wide: true,
-      render: ({ job_id: id }) => (id ? <JobLink id={id} /> : <None />),
-    },
-    { id: 'attempts', label: 'Attempts', end: true, render: ({ attempt }) => number(attempt) },
+    column('event', 'Event', ({ id, event_type }) => <a href={aside({ delivery: id })}>{event_type}</a>),
+    column('status', 'Status', ({ status }) => <DeliveryStatus status={status} />),
+    column('answer', 'Last answer', ({ attempts }) => {
+      const last = attempts.at(-1);
+      return last ? (last.status_code ?? <Foreign>{last.error ?? 'none'}</Foreign>) : <None />;
+    }),
+    column('to', 'Sent to', ({ subscription_id: id }) => <Foreign>{urls.get(id) ?? id}</Foreign>, { wide: true }),
+    column('job', 'Job', ({ job_id: id }) => (id ? <JobLink id={id} /> : <None />), { wide: true }),
+    countColumn('attempt', 'Attempts', { sort: false }),
     timeColumn('next_attempt_at', 'Next try'),
     timeColumn('created_at', 'When'),
-    ...actionsColumn(can('admin:write'), (row: WebhookDelivery) => (
-      <Button label="Replay" class="small" onClick={() => replay(row)} />
-    )),
   ];
 }
 
-function DeliveryDrawer(props: {
-  id: string;
-  urls: ReadonlyMap<string, string>;
-  onReplay: (delivery: WebhookDelivery) => Promise<void>;
-}) {
+function DeliveryDrawer(props: { id: string; urls: ReadonlyMap<string, string>; onReplay: () => void }) {
   const { id, urls, onReplay } = props;
   const one = useResource(
     (signal) =>
@@ -115,6 +96,10 @@ function DeliveryDrawer(props: {
     [id],
   );
   useAfterTry(one.reload, one.data?.next_attempt_at);
+  const replayed = () => {
+    onReplay();
+    one.reload();
+  };
   return (
     <Drawer title="Delivery" name="delivery">
       <Loaded of={one}>
@@ -122,7 +107,7 @@ function DeliveryDrawer(props: {
           <>
             {can('admin:write') && (
               <div class="actions">
-                <Button label="Replay" onClick={() => onReplay(delivery).then(one.reload)} />
+                <Actions of={delivery} actions={ACTIONS} onDone={replayed} />
               </div>
             )}
             <Facts

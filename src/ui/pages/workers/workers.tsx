@@ -1,11 +1,12 @@
 /** Workers that pull: their leases, and directives for them. */
 import type { Directive, LeasedJob, WorkerDetail, WorkerList, WorkerStatus } from '../../../contract/workers';
+import type { Action } from '../../components/actions';
 import { Badge, type Tone } from '../../components/badge';
 import { Pager } from '../../components/list';
 import { Drawer } from '../../components/overlays';
 import { Facts, Stat } from '../../components/page';
 import { Empty, Loaded } from '../../components/state';
-import { actionsColumn, type Column, countColumn, DataTable, textColumn, timeColumn } from '../../components/table';
+import { type Column, column, countColumn, DataTable, textColumn, timeColumn } from '../../components/table';
 import { Button, Copy, CountOf, Foreign, JobLink, Link, None, QueueLink, Time, Under } from '../../components/text';
 import { api } from '../../core/api';
 import { segment } from '../../core/base';
@@ -25,7 +26,7 @@ const EFFECTS: Readonly<Record<Directive, string>> = {
   terminate: 'exits when its jobs have ended',
 };
 
-async function tell({ id }: WorkerStatus, directive: Directive): Promise<boolean> {
+async function direct({ id }: WorkerStatus, directive: Directive): Promise<boolean> {
   const work = () => api.post('admin/workers/directive', { directive, worker_id: id });
   const done = `${id} ${EFFECTS[directive]}.`;
   if (directive !== 'terminate') return act(work, done);
@@ -35,7 +36,7 @@ async function tell({ id }: WorkerStatus, directive: Directive): Promise<boolean
 
 const VERBS: Readonly<Record<Directive, string>> = { quiet: 'Quiet', running: 'Resume', terminate: 'Terminate' };
 
-function tellAll(directive: Directive, count: number): Promise<boolean> {
+function directAll(directive: Directive, count: number): Promise<boolean> {
   const question = {
     title: `${VERBS[directive]} all workers?`,
     text: `${counted(count, 'worker')}: each ${EFFECTS[directive]}.`,
@@ -51,7 +52,6 @@ function remove({ id, active_jobs }: WorkerStatus): Promise<boolean> {
 }
 
 export function WorkerTable({ workers, reload }: { workers: Resource<WorkerList>; reload: () => void }) {
-  const after = (work: Promise<boolean>) => work.then((done) => done && reload());
   return (
     <Loaded of={workers}>
       {({ items, summary }) =>
@@ -77,12 +77,10 @@ export function WorkerTable({ workers, reload }: { workers: Resource<WorkerList>
                 <span class="faint">All workers</span>
                 {(Object.keys(VERBS) as Directive[]).map((directive) => (
                   <Button
-                    label={
-                      directive === 'running' ? 'Resume all' : directive === 'quiet' ? 'Quiet all' : 'Terminate all'
-                    }
+                    label={`${VERBS[directive]} all`}
                     key={directive}
                     class={`small${directive === 'terminate' ? ' danger' : ''}`}
-                    onClick={() => after(tellAll(directive, summary.total))}
+                    onClick={async () => (await directAll(directive, summary.total)) && reload()}
                   />
                 ))}
               </div>
@@ -92,13 +90,9 @@ export function WorkerTable({ workers, reload }: { workers: Resource<WorkerList>
               rows={items}
               rowKey={({ id }) => id}
               rowHref={({ id }) => aside({ worker: id })}
-              columns={columns(after)}
-              keys={
-                can('admin:write') && {
-                  q: { label: 'Quiet or resume', run: (row) => after(toggle(row)) },
-                  t: { label: 'Terminate', run: (row) => after(tell(row, 'terminate')) },
-                }
-              }
+              columns={COLUMNS}
+              actions={can('admin:write') && ACTIONS}
+              onDone={reload}
               empty={<Empty icon="workers" title="No worker on this page" />}
             />
             <Pager total={summary.total} perPage={PER_PAGE} />
@@ -110,62 +104,55 @@ export function WorkerTable({ workers, reload }: { workers: Resource<WorkerList>
   );
 }
 
-const toggle = (row: WorkerStatus) => tell(row, row.directive === 'running' ? 'quiet' : 'running');
+const isStale = ({ state }: WorkerStatus) => state === 'stale';
 
-function columns(after: (work: Promise<boolean>) => void): Column<WorkerStatus>[] {
-  return [
-    textColumn('id', 'Worker', {
-      render: ({ id, hostname, pid }) => (
-        <>
-          <Link to={aside({ worker: id })} text={id} />
-          {hostname && <Under text={`${hostname}${pid === null ? '' : `, process ${pid}`}`} />}
-        </>
-      ),
-    }),
-    {
-      id: 'state',
-      label: 'State',
-      sort: ({ state }) => state,
-      render: ({ state, directive, reported_state }) => (
-        <>
-          <Badge look={[TONES[state] ?? 'neutral']} text={state} />
-          {directive !== 'running' && reported_state === 'running' && state !== 'stale' && (
-            <span class="faint"> no heartbeat yet</span>
-          )}
-        </>
-      ),
-    },
-    countColumn('active_jobs', 'Holds', {
-      render: ({ active_jobs, concurrency }) => <CountOf value={active_jobs} most={concurrency} />,
-    }),
-    {
-      id: 'queues',
-      label: 'Queues',
-      wide: true,
-      render: ({ queues }) => (queues.length === 0 ? <None /> : <Foreign>{queues.join(', ')}</Foreign>),
-    },
-    timeColumn('last_heartbeat_at', 'Last heartbeat', { end: false, sort: (row) => row.last_heartbeat_at }),
-    timeColumn('started_at', 'Since', { end: false, wide: true }),
-    ...actionsColumn(can('admin:write'), (row: WorkerStatus) => (
-      <span class="row-actions">
-        {row.state === 'stale' ? (
-          <Button label="Remove" class="small" onClick={() => after(remove(row))} />
-        ) : (
-          <>
-            <Button
-              label={row.directive === 'running' ? 'Quiet' : 'Resume'}
-              class="small"
-              onClick={() => after(toggle(row))}
-            />
-            {row.directive !== 'terminate' && (
-              <Button label="Terminate" class="small" onClick={() => after(tell(row, 'terminate'))} />
-            )}
-          </>
+const ACTIONS: readonly Action<WorkerStatus>[] = [
+  { label: 'Remove', run: remove, isFor: isStale },
+  {
+    label: ({ directive }) => VERBS[directive === 'running' ? 'quiet' : 'running'],
+    key: ['q', 'Quiet or resume'],
+    run: (row) => direct(row, row.directive === 'running' ? 'quiet' : 'running'),
+    isFor: (row) => !isStale(row),
+  },
+  {
+    label: VERBS.terminate,
+    key: ['t', VERBS.terminate],
+    run: (row) => direct(row, 'terminate'),
+    isFor: (row) => !isStale(row) && row.directive !== 'terminate',
+  },
+];
+
+const COLUMNS: readonly Column<WorkerStatus>[] = [
+  textColumn('id', 'Worker', {
+    render: ({ id, hostname, pid }) => (
+      <>
+        <Link to={aside({ worker: id })} text={id} />
+        {hostname && <Under text={`${hostname}${pid === null ? '' : `, process ${pid}`}`} />}
+      </>
+    ),
+  }),
+  textColumn('state', 'State', {
+    render: (row) => (
+      <>
+        <Badge look={[TONES[row.state] ?? 'neutral']} text={row.state} />
+        {row.directive !== 'running' && row.reported_state === 'running' && !isStale(row) && (
+          <span class="faint"> no heartbeat yet</span>
         )}
-      </span>
-    )),
-  ];
-}
+      </>
+    ),
+  }),
+  countColumn('active_jobs', 'Holds', {
+    render: ({ active_jobs, concurrency }) => <CountOf value={active_jobs} most={concurrency} />,
+  }),
+  column(
+    'queues',
+    'Queues',
+    ({ queues }) => (queues.length === 0 ? <None /> : <Foreign>{queues.join(', ')}</Foreign>),
+    { wide: true },
+  ),
+  timeColumn('last_heartbeat_at', 'Last heartbeat', { end: false, sort: (row) => row.last_heartbeat_at }),
+  timeColumn('started_at', 'Since', { end: false, wide: true }),
+];
 
 function WorkerDrawer({ id }: { id: string }) {
   const worker = useGet<WorkerDetail>(`admin/workers/${segment(id)}`);
