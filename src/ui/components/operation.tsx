@@ -40,8 +40,9 @@ export interface StartedOperation {
   done: string;
   /** One sentence that says what follows. */
   text: string;
-  /** It cannot be undone: the number must be typed. */
+  /** It cannot be undone: a text must be typed, by default the number. */
   danger?: boolean;
+  typed?: string;
   preview: () => Promise<Preview>;
   /** @param key makes repeating it harmless */
   begin: (key: string) => Promise<OperationStatus>;
@@ -115,8 +116,8 @@ function Asked({ operation, preview, busy, onClose, run }: AskedProps) {
   const [typed, setTyped] = useState('');
   const { matched, byState, byQueue, left = 0 } = preview;
   const queues = Object.entries(byQueue).sort(([, a], [, b]) => b - a);
-  const wanted = String(matched);
-  const isTyped = !operation.danger || typed.replace(/[\s,.]/g, '') === wanted;
+  const wanted = operation.typed ?? String(matched);
+  const isTyped = !operation.danger || typed === wanted || typed.replace(/[\s,.]/g, '') === wanted;
   return (
     <form
       onSubmit={(event) => {
@@ -144,7 +145,10 @@ function Asked({ operation, preview, busy, onClose, run }: AskedProps) {
       )}
       {left > 0 && <p class="faint">{jobs(left)} will be skipped: their state does not allow this.</p>}
       {operation.danger && matched > 0 && (
-        <TypeToConfirm {...{ wanted, typed, onType: setTyped }} inputMode="numeric" />
+        <TypeToConfirm
+          {...{ wanted, typed, onType: setTyped }}
+          {...(operation.typed === undefined && { inputMode: 'numeric' })}
+        />
       )}
       <FormEnd
         action={busy ? 'Working…' : `${operation.verb} ${matching(preview)}`}

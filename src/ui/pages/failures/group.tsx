@@ -1,6 +1,7 @@
 /** One group of failures, in a drawer: what went wrong, where, and what to do about it. */
 import type { FailureGroup, FailureGroupFound } from '../../../contract/failures';
 import { ErrorOf, isIntended, type JobError } from '../../components/error';
+import type { StartedOperation } from '../../components/operation';
 import { Drawer } from '../../components/overlays';
 import { Facts } from '../../components/page';
 import { Empty, Loaded } from '../../components/state';
@@ -10,6 +11,7 @@ import { number } from '../../core/format';
 import { useGet } from '../../core/resource';
 import { query } from '../../core/router';
 import { can } from '../../core/session';
+import { atPath } from '../jobs/operations';
 
 interface Props {
   fingerprint: string;
@@ -108,4 +110,25 @@ function Sample({ id, message }: { id: string; message: string }) {
       {error ? <ErrorOf error={error} isOpen /> : <Foreign>{message}</Foreign>}
     </section>
   );
+}
+
+/** What narrows the groups that are listed narrows what is done to one of them; the age does not. */
+function narrowed(): Record<string, unknown> {
+  const names = ['queue', 'type', 'state'].filter((name) => query(name) !== '');
+  return Object.fromEntries(names.map((name) => [name, query(name).split(',')]));
+}
+
+const WORDS = {
+  redrive: {
+    ...{ verb: 'Redrive', doing: 'Redriving', done: 'redriven' },
+    text: 'They run again as soon as there is capacity, including those that wait for their next attempt.',
+  },
+  discard: {
+    ...{ verb: 'Discard', doing: 'Discarding', done: 'deleted permanently', danger: true },
+    text: 'They are deleted with their history, including those that wait for their next attempt. This cannot be undone.',
+  },
+};
+
+export function onGroup(fingerprint: string, action: 'redrive' | 'discard'): StartedOperation {
+  return { ...WORDS[action], ...atPath(`admin/failures/${segment(fingerprint)}/${action}`, narrowed()) };
 }

@@ -17,8 +17,7 @@ import { useFurther } from '../../core/further';
 import { type Resource, useResource } from '../../core/resource';
 import { aside, navigate, pageNumber, query } from '../../core/router';
 import { can } from '../../core/session';
-import { GroupDrawer } from './group';
-import { onGroup } from './operations';
+import { GroupDrawer, onGroup } from './group';
 import { useGroupUpdates } from './updates';
 import './page.css';
 

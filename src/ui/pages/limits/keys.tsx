@@ -4,6 +4,7 @@ import type { RateLimitList, RateLimitStatus } from '../../../contract/rate-limi
 import type { Action } from '../../components/actions';
 import { Badge } from '../../components/badge';
 import { Collection } from '../../components/collection';
+import { FormDialog, SelectField, TextField, textIn } from '../../components/form';
 import { Bar } from '../../components/progress';
 import { Empty } from '../../components/state';
 import { type Column, column, countColumn, textColumn } from '../../components/table';
@@ -16,7 +17,6 @@ import { paused } from '../../core/live';
 import { useResource } from '../../core/resource';
 import { openAside, pageNumber, query } from '../../core/router';
 import { can } from '../../core/session';
-import { OverrideDialog } from './override';
 import './limits.css';
 
 const PER_PAGE = 100;
@@ -171,5 +171,41 @@ function Override({ of: override }: { of: RateLimitStatus['override'] }) {
       <Badge look={[isStopped ? 'red' : 'amber']} text={isStopped ? 'stopped' : parts.join(', ')} />
       <small class="under">{expires_at ? <Time before="ends " at={expires_at} /> : 'until it is removed'}</small>
     </>
+  );
+}
+
+const ENDS = {
+  '': 'when it is removed',
+  '+PT5M': 'in 5 minutes',
+  '+PT15M': 'in 15 minutes',
+  '+PT1H': 'in an hour',
+  '+PT8H': 'in 8 hours',
+  '+P1D': 'in a day',
+};
+
+const close = () => openAside({ override: null });
+
+/** @param props.shown as the list has it, when it does */
+function OverrideDialog(props: { name: string; shown: RateLimitStatus | undefined; onDone: () => void }) {
+  const { name, shown, onDone } = props;
+  const submit = async (form: FormData) => {
+    const given = ['concurrency', 'limit', 'period', 'expires_at'].flatMap((field) => {
+      const value = textIn(form, field);
+      return value === '' ? [] : [[field, /^\d+$/.test(value) && field !== 'period' ? Number(value) : value]];
+    });
+    await api.put(`rate-limits/${segment(name)}`, Object.fromEntries(given));
+    return `${name} has new limits.`;
+  };
+  const { concurrency, limit, period } = { ...shown, ...shown?.override };
+  const now = (value: number | undefined) => (value === undefined ? 'not limited' : `now ${number(value)}`);
+  const per = period === undefined ? 'not limited' : `now ${span(period)}`;
+  return (
+    <FormDialog title={`Override ${name}`} action="Override" onSubmit={submit} onDone={onDone} onClose={close}>
+      <p class="note">It applies to all queues at once, also to waiting jobs. 0 stops the key's jobs.</p>
+      <TextField name="concurrency" label="Running at once" hint={now(concurrency)} inputMode="numeric" />
+      <TextField name="limit" label="Starts" hint={now(limit)} inputMode="numeric" />
+      <TextField name="period" label="Per" hint={`${per}; second, minute, hour, or a duration such as 10s`} />
+      <SelectField name="expires_at" label="Ends" options={ENDS} />
+    </FormDialog>
   );
 }

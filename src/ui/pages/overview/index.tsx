@@ -1,4 +1,5 @@
 /** How everything gets on: jobs by state, pace, what is wrong, what it costs. */
+import type { Cost } from '../../../contract/stats';
 import { JOB_STATES } from '../../components/badge';
 import { PageHead, Section, Stat } from '../../components/page';
 import { Loaded, Skeleton } from '../../components/state';
@@ -7,7 +8,8 @@ import { Count, None, QueueLink } from '../../components/text';
 import { api } from '../../core/api';
 import { href, segment } from '../../core/base';
 import { capitalized, counted, duration, number } from '../../core/format';
-import { useResource } from '../../core/resource';
+import { useGet, useResource } from '../../core/resource';
+import { CostStats, CostTable, dollars } from '../queues/costs';
 import { FirstJob } from '../queues/first-job';
 import { HistoryChart, useHistory } from '../queues/history';
 import { isNotable, StandingBadge } from '../queues/mode';
@@ -16,7 +18,6 @@ import { useMinute } from '../queues/recent';
 import type { QueueItem, QueueList } from '../queues/types';
 import { useQueueUpdates } from '../queues/updates';
 import { Attention, useAttention } from './attention';
-import { CostSummary } from './cost';
 import { NewestFailures, useFailures } from './failures';
 import { MaintenanceBanner, useMaintenance } from './maintenance';
 import './overview.css';
@@ -151,4 +152,31 @@ function Busiest({ queues, changed }: { queues: readonly QueueItem[]; changed: R
       />
     </Section>
   );
+}
+
+/** Job types shown of the most expensive. */
+const DEAREST = 5;
+
+function CostSummary() {
+  const costs = useGet<Cost>('admin/stats/cost');
+  return (
+    <Section title="Cost">
+      <Loaded of={costs} loading={<Skeleton rows={1} height={78} />}>
+        {(found) => (
+          <>
+            <div class="stats">
+              <CostStats of={found} />
+              <Stat label="Per million jobs" value={dollars(perMillion(found))} sub="average of all jobs" />
+            </div>
+            <CostTable costs={{ ...found, items: found.items.slice(0, DEAREST) }} withQueue />
+          </>
+        )}
+      </Loaded>
+    </Section>
+  );
+}
+
+function perMillion({ items, total }: Cost): number | null {
+  const jobs = items.reduce((sum, item) => sum + item.jobs, 0);
+  return jobs === 0 ? null : (total.dollars / jobs) * 1_000_000;
 }

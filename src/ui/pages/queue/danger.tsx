@@ -1,15 +1,15 @@
 /** What destroys jobs: purging a queue, with a look before, and deleting it. */
 import { useState } from 'preact/hooks';
-import type { OperationPreview } from '../../../contract/common';
 import type { PurgedByOperator, QueueDeletion } from '../../../contract/queues';
 import { JOB_STATES } from '../../components/badge';
 import { Boxes, Form, SelectField, TextField, textIn } from '../../components/form';
-import { OperationProgress } from '../../components/progress';
+import { OperationDialog, type StartedOperation } from '../../components/operation';
 import { api } from '../../core/api';
 import { href, segment } from '../../core/base';
-import { confirm, failed, toast } from '../../core/dialogs';
-import { counted, number } from '../../core/format';
+import { confirm, toast } from '../../core/dialogs';
+import { number } from '../../core/format';
 import { navigate } from '../../core/router';
+import { type DryRun, previewOf } from '../jobs/operations';
 import type { QueueTab } from './tab';
 
 export function DangerTab({ queue: { name }, reload }: QueueTab) {
@@ -21,61 +21,42 @@ export function DangerTab({ queue: { name }, reload }: QueueTab) {
   );
 }
 
-const jobs = (count: number) => counted(count, 'job');
+/** Those that run cannot be purged. */
+export const PURGED = JOB_STATES.filter((state) => state !== 'active');
 
-interface Operation {
-  succeeded: number;
-  completed: boolean;
-  aborted?: boolean;
+/** Deletes jobs of a queue that do not run. @param filter which, as the API takes it */
+export function purgeOf(queue: string, filter: Record<string, unknown>): StartedOperation {
+  const path = `admin/queues/${segment(queue)}/jobs`;
+  return {
+    ...{ verb: 'Purge', doing: 'Purging', done: 'were deleted', danger: true },
+    text: 'They are deleted with their history, those that wait and those that have ended. This cannot be undone.',
+    preview: async () => previewOf(await api.del<DryRun>(path, { body: { ...filter, dry_run: true } })),
+    async begin() {
+      const begun = await api.del<PurgedByOperator>(path, { body: { ...filter, confirm: true }, query: { wait: 1 } });
+      return { ...begun, succeeded: begun.purged_count, skipped: 0, failed: 0 };
+    },
+  };
 }
 
-const PURGED = JOB_STATES.filter((state) => state !== 'active');
-
 function Purge({ name, reload }: { name: string; reload: () => void }) {
-  const path = `admin/queues/${segment(name)}/jobs`;
-  const [running, setRunning] = useState<{ id: string; done: number; total: number }>();
-
-  const purge = async (form: FormData) => {
+  const [operation, setOperation] = useState<StartedOperation>();
+  const count = async (form: FormData) => {
     const age = textIn(form, 'older_than');
-    const body = { states: form.getAll('states'), ...(age !== '' && { older_than: age }) };
-    const { matched, matched_is_exact, by_state } = await api.del<OperationPreview>(path, {
-      body: { ...body, dry_run: true },
-    });
-    if (matched === 0) {
+    const purge = purgeOf(name, { states: form.getAll('states'), ...(age !== '' && { older_than: age }) });
+    const found = await purge.preview();
+    if (found.matched === 0) {
       toast('No matching jobs: nothing to delete.');
       return;
     }
-    const parts = Object.entries(by_state).map(([state, count]) => `${number(count)} ${state}`);
-    const some = `${matched_is_exact ? '' : 'at least '}${jobs(matched)}`;
-    const sure = await confirm({
-      title: `Purge ${some}?`,
-      text: `They are permanently deleted from ${name}: ${parts.join(', ')}.`,
-      ...{ action: `Purge ${jobs(matched)}`, danger: true, typed: name },
-    });
-    if (!sure) return;
-    const begun = await api.del<PurgedByOperator>(path, { body: { ...body, confirm: true }, query: { wait: 2 } });
-    if (begun.completed) toast(`${jobs(begun.purged_count)} were deleted.`);
-    else await follow(begun.operation_id, matched);
-    reload();
+    const parts = Object.entries(found.byState).map(([state, some]) => `${number(some)} ${state}`);
+    const text = `They are permanently deleted from ${name}: ${parts.join(', ')}.`;
+    setOperation({ ...purge, text, typed: name, preview: async () => ({ ...found, byState: {}, byQueue: {} }) });
   };
-
-  /** The answer comes when it is over, or after some seconds with how far it came. */
-  const follow = async (id: string, total: number) => {
-    for (;;) {
-      const seen = await api.get<Operation>(`admin/operations/${segment(id)}`, { wait: 2 });
-      setRunning({ id, total, done: seen.succeeded });
-      if (!seen.completed) continue;
-      setRunning(undefined);
-      toast(`${jobs(seen.succeeded)} were deleted${seen.aborted ? '; the purge was stopped' : ''}.`);
-      return;
-    }
-  };
-
   return (
     <section class="card">
       <h2>Purge</h2>
       <p class="faint">Deletes jobs permanently, after showing how many match. Running jobs cannot be purged.</p>
-      <Form action="Count and purge" danger onSubmit={purge}>
+      <Form action="Count and purge" danger onSubmit={count}>
         <Boxes legend="States" at={['states']} class="field bare">
           <span class="which-states">
             {PURGED.map((state) => (
@@ -93,14 +74,7 @@ function Purge({ name, reload }: { name: string; reload: () => void }) {
           placeholder="any age"
         />
       </Form>
-      {running && (
-        <OperationProgress
-          label="Purging"
-          done={running.done}
-          total={running.total}
-          onAbort={() => api.post(`admin/operations/${segment(running.id)}/abort`).catch(failed)}
-        />
-      )}
+      {operation && <OperationDialog of={operation} onClose={() => setOperation(undefined)} onDone={reload} />}
     </section>
   );
 }

@@ -1,31 +1,13 @@
-/** Changes what limits one group of a queue, and removes its jobs. */
-import type { PurgedByOperator, QueueGroup, QueueGroupDetail } from '../../../contract/queues';
-import { JOB_STATES } from '../../components/badge';
+/** Changes what limits one group of a queue. */
+import type { QueueGroup, QueueGroupDetail } from '../../../contract/queues';
 import { FormDialog, TextField, textIn } from '../../components/form';
-import type { StartedOperation } from '../../components/operation';
 import { Dialog } from '../../components/overlays';
 import { Loaded } from '../../components/state';
 import { api } from '../../core/api';
 import { segment } from '../../core/base';
 import { useGet } from '../../core/resource';
-import { type DryRun, previewOf } from '../jobs/operations';
 
 export const pathOf = (queue: string, group: string) => `queues/${segment(queue)}/groups/${segment(group)}`;
-
-/** Deletes the jobs of a group that do not run. */
-export function purgeOf(queue: string, { group }: QueueGroup): StartedOperation {
-  const path = `admin/queues/${segment(queue)}/jobs`;
-  const body = { states: JOB_STATES.filter((state) => state !== 'active'), group };
-  return {
-    ...{ verb: 'Purge', doing: 'Purging', done: 'deleted', danger: true },
-    text: 'They are deleted with their history, those that wait and those that have ended. This cannot be undone.',
-    preview: async () => previewOf(await api.del<DryRun>(path, { body: { ...body, dry_run: true } })),
-    async begin() {
-      const begun = await api.del<PurgedByOperator>(path, { body: { ...body, confirm: true }, query: { wait: 1 } });
-      return { ...begun, succeeded: begun.purged_count, skipped: 0, failed: 0 };
-    },
-  };
-}
 
 export function GroupDialog(props: { queue: string; of: QueueGroup; onClose: () => void; onDone: () => void }) {
   const { queue, of, onClose, onDone } = props;

@@ -17,7 +17,8 @@ import { useGet } from '../../core/resource';
 import { pageNumber } from '../../core/router';
 import { can, isHidden } from '../../core/session';
 import { type Action as JobAction, onFilter } from '../jobs/operations';
-import { GroupDialog, pathOf, purgeOf } from './group-dialog';
+import { PURGED, purgeOf } from './danger';
+import { GroupDialog, pathOf } from './group-dialog';
 import type { QueueTab } from './tab';
 
 const PER_PAGE = 100;
@@ -45,7 +46,11 @@ export function GroupsTab({ queue: { name }, round }: QueueTab) {
     { label: 'Limit', key: ['l', 'Limit it'], run: setLimited, isFor: isFor('data:write') },
     { label: 'Retry', key: ['r', 'Retry its jobs'], run: (row) => begin('retry', row), isFor: isNamed },
     { label: 'Cancel', key: ['c', 'Cancel its jobs'], run: (row) => begin('cancel', row), isFor: isNamed },
-    { label: 'Purge', run: (row) => setOperation(purgeOf(name, row)), isFor: isFor('admin:purge') },
+    {
+      label: 'Purge',
+      run: ({ group }) => setOperation(purgeOf(name, { states: PURGED, group })),
+      isFor: isFor('admin:purge'),
+    },
   ];
   return (
     <Collection

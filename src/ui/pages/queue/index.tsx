@@ -13,14 +13,12 @@ import { LimitKeys } from '../limits/keys';
 import { type History, useHistory } from '../queues/history';
 import { ACTIONS, isNotable, StandingBadge } from '../queues/mode';
 import type { QueueItem } from '../queues/types';
-import { CostTab } from './cost';
 import { DangerTab } from './danger';
 import { GroupsTab } from './groups';
+import { CostTab, PrioritiesTab, TypesTab } from './numbers';
 import { OverviewTab } from './overview';
-import { PrioritiesTab } from './priorities';
 import { SettingsTab } from './settings';
 import type { QueueTab } from './tab';
-import { TypesTab } from './types-tab';
 import './queue.css';
 
 interface QueueTabs extends Tab {

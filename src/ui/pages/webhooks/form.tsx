@@ -1,13 +1,13 @@
 import { useState } from 'preact/hooks';
 import type { Webhook } from '../../../contract/webhooks';
-import { Field, Form, SelectField, TextField, textIn } from '../../components/form';
+import { Boxes, Field, Form, SelectField, TextField, textIn } from '../../components/form';
+import { Code } from '../../components/json';
 import { Dialog } from '../../components/overlays';
 import { Button } from '../../components/text';
 import { api } from '../../core/api';
 import { toast } from '../../core/dialogs';
+import { EVENT_KINDS } from '../../core/event-names';
 import { openAside } from '../../core/router';
-import { Picker } from './picker';
-import { Secret } from './secret';
 import { FORMS, formOf, SUBSCRIPTIONS, subscriptionPath } from './types';
 
 const wordsOf = (text: FormDataEntryValue | null) =>
@@ -128,5 +128,67 @@ export function SubscriptionForm({ of: before, onSaved }: { of: Webhook | undefi
         {!before && <TextField name="secret" label="Secret" hint="Empty: a new one is generated." />}
       </Form>
     </Dialog>
+  );
+}
+
+/** Chooses events: single ones, or all of a kind. */
+function Picker(props: { chosen: readonly string[]; onChange: (chosen: readonly string[]) => void }) {
+  const { chosen, onChange } = props;
+  const toggle = (name: string, on: boolean) => {
+    // All of a kind takes the place of its single ones.
+    const kept = chosen.filter((one) => one !== name && !(name.endsWith('.*') && one.startsWith(name.slice(0, -1))));
+    onChange(on ? [...kept, name] : kept);
+  };
+  return (
+    <Boxes legend="Events" at={['events']} class="picker">
+      {[...EVENT_KINDS].map(([kind, types]) => {
+        const all = chosen.includes('*') || chosen.includes(`${kind}.*`);
+        return (
+          <div key={kind}>
+            <label class="all">
+              <input
+                type="checkbox"
+                checked={all}
+                disabled={chosen.includes('*')}
+                onChange={({ currentTarget }) => toggle(`${kind}.*`, currentTarget.checked)}
+              />
+              <code>{kind}.*</code>
+            </label>
+            <span>
+              {types.map((type) => (
+                <label key={type}>
+                  <input
+                    type="checkbox"
+                    checked={all || chosen.includes(type)}
+                    disabled={all}
+                    onChange={({ currentTarget }) => toggle(type, currentTarget.checked)}
+                  />
+                  <code>{type.slice(kind.length + 1)}</code>
+                </label>
+              ))}
+            </span>
+          </div>
+        );
+      })}
+      <label class="all">
+        <input
+          type="checkbox"
+          checked={chosen.includes('*')}
+          onChange={({ currentTarget }) => onChange(currentTarget.checked ? ['*'] : [])}
+        />
+        all events
+      </label>
+    </Boxes>
+  );
+}
+
+/** A secret, the one time that it is shown. */
+export function Secret({ text }: { text: string }) {
+  return (
+    <div class="card secret" role="status">
+      <strong>Signing secret</strong>
+      <Code text={text} label="secret" />
+      <p class="faint">Copy it now: it is not shown again.</p>
+    </div>
   );
 }

@@ -11,7 +11,7 @@ import { act, askAndAct } from '../../core/dialogs';
 import { number } from '../../core/format';
 import { aside, openAside } from '../../core/router';
 import { can } from '../../core/session';
-import { Secret } from './secret';
+import { Secret } from './form';
 import { Health } from './subscriptions';
 import { FORMS, formOf, subscriptionPath } from './types';
 
