@@ -10,6 +10,14 @@ import { Failure } from './state';
 
 export const Refusal = createContext<ApiFailure | undefined>(undefined);
 
+/** What the fields hold at first, by their names. */
+const Values = createContext<object>({});
+
+function useValue(name = ''): string | number {
+  const held: unknown = Reflect.get(useContext(Values), name);
+  return typeof held === 'string' || typeof held === 'number' ? held : '';
+}
+
 export interface FieldProps {
   label: string;
   /** Below the field: unit, default, what it does. */
@@ -58,7 +66,7 @@ interface TextFieldProps
     Partial<Record<'class' | 'placeholder' | 'list' | 'autocomplete', string>>,
     Partial<Record<'min' | 'max' | 'step', string | number>> {
   name: string;
-  /** What it holds at first. */
+  /** What it holds at first; default: what the form's values have under its name. */
   value?: string | number | null | undefined;
   type?: 'number' | 'url' | 'password';
   inputMode?: 'numeric';
@@ -67,9 +75,10 @@ interface TextFieldProps
 
 /** An input with its label. @param props.at default: its name */
 export function TextField({ label, hint, at, error, value, ...input }: TextFieldProps) {
+  const held = useValue(input.name);
   return (
     <Field label={label} hint={hint} at={at ?? [input.name]} error={error}>
-      <input autocomplete="off" spellcheck={false} defaultValue={value ?? ''} {...(input as object)} />
+      <input autocomplete="off" spellcheck={false} defaultValue={value ?? held} {...(input as object)} />
     </Field>
   );
 }
@@ -94,21 +103,13 @@ interface SelectProps extends Omit<FieldProps, 'children'> {
 }
 
 /** A choice of one with its label. @param props.at default: its name */
-export function SelectField({
-  label,
-  hint,
-  error,
-  name,
-  at = name ? [name] : [],
-  value,
-  options,
-  onChange,
-}: SelectProps) {
+export function SelectField({ name, at = name ? [name] : [], value, options, onChange, ...field }: SelectProps) {
+  const held = useValue(name);
   return (
-    <Field label={label} hint={hint} at={at} error={error}>
+    <Field at={at} {...field}>
       <select name={name} onChange={({ currentTarget }) => onChange?.(currentTarget.value)}>
         {Object.entries(options).map(([option, text]) => (
-          <option key={option} value={option} selected={option === value}>
+          <option key={option} value={option} selected={option === (value ?? held)}>
             {text}
           </option>
         ))}
@@ -187,6 +188,8 @@ export interface FormProps {
   action: string;
   danger?: boolean;
   disabled?: boolean;
+  /** What the fields hold at first, by their names. */
+  values?: object | undefined;
   /** Does it; what it throws is shown. */
   onSubmit: (form: FormData) => Promise<unknown>;
   onCancel?: () => void;
@@ -194,7 +197,7 @@ export interface FormProps {
 }
 
 /** A form whose button waits for the answer. */
-export function Form({ action, danger, disabled, onSubmit, onCancel, children }: FormProps) {
+export function Form({ action, danger, disabled, values = {}, onSubmit, onCancel, children }: FormProps) {
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<ApiFailure>();
   const submit = async (event: TargetedSubmitEvent<HTMLFormElement>) => {
@@ -211,7 +214,9 @@ export function Form({ action, danger, disabled, onSubmit, onCancel, children }:
   };
   return (
     <form onSubmit={submit}>
-      <Refusal.Provider value={error}>{children}</Refusal.Provider>
+      <Values.Provider value={values}>
+        <Refusal.Provider value={error}>{children}</Refusal.Provider>
+      </Values.Provider>
       {error && <Failure error={error} />}
       <FormEnd {...{ action: busy ? 'Working…' : action, danger, disabled: busy || disabled, onCancel }} />
     </form>

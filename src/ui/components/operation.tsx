@@ -1,5 +1,6 @@
 /** Acts on many jobs from one dialog: preview, question, progress, result. Closing the dialog stops nothing. */
 import { useEffect, useRef, useState } from 'preact/hooks';
+import type { Operation } from '../../contract/bulk';
 import { type ApiFailure, api, asFailure } from '../core/api';
 import { failed, toast } from '../core/dialogs';
 import { counted, number } from '../core/format';
@@ -21,16 +22,9 @@ export interface Preview {
   left?: number;
 }
 
-/** How the server tells of an operation. */
-export interface OperationStatus {
-  operation_id?: string;
-  completed: boolean;
-  aborted?: boolean;
-  succeeded: number;
-  skipped: number;
-  failed: number;
-  errors?: readonly { job_id: string; error: string }[];
-}
+/** How far an operation is, as the server reports it. */
+export type OperationStatus = Pick<Operation, 'completed' | 'succeeded' | 'skipped' | 'failed'> &
+  Partial<Pick<Operation, 'operation_id' | 'aborted' | 'errors'>>;
 
 export interface StartedOperation {
   /** "Retry", "Delete": with the number of jobs after it, the title and the button. */
@@ -67,18 +61,18 @@ export function OperationDialog(props: { of: StartedOperation; onClose: () => vo
     setBusy(true);
     setError(undefined);
     try {
-      let told = await operation.begin(key.current);
-      while (!told.completed && told.operation_id !== undefined && !closed.current) {
-        setOutcome(told);
-        told = await api.get<OperationStatus>(`admin/operations/${told.operation_id}`, { wait: 1 });
+      let status = await operation.begin(key.current);
+      while (!status.completed && status.operation_id !== undefined && !closed.current) {
+        setOutcome(status);
+        status = await api.get<OperationStatus>(`admin/operations/${status.operation_id}`, { wait: 1 });
       }
-      if (!told.completed) return;
+      if (!status.completed) return;
       onDone();
-      const asForeseen = told.failed === 0 && told.skipped <= (preview?.left ?? 0);
-      if (closed.current || (asForeseen && !told.aborted)) {
-        toast(`${jobs(told.succeeded)} ${operation.done}.`);
+      const asForeseen = status.failed === 0 && status.skipped <= (preview?.left ?? 0);
+      if (closed.current || (asForeseen && !status.aborted)) {
+        toast(`${jobs(status.succeeded)} ${operation.done}.`);
         onClose();
-      } else setOutcome(told);
+      } else setOutcome(status);
     } catch (thrown) {
       setError(asFailure(thrown));
     } finally {

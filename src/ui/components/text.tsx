@@ -109,6 +109,13 @@ export async function writeClipboard(text: string): Promise<void> {
   field.remove();
 }
 
+/** An id in full, with a button that copies it. */
+export const Id = ({ text, label = 'id' }: { text: string; label?: string }) => (
+  <span class="mono">
+    <Foreign>{text}</Foreign> <Copy text={text} label={label} />
+  </span>
+);
+
 /** An id as a link, with a button that copies it. Its end tells ids apart; the title has all of it. */
 export function IdLink({ id, to }: { id: string; to: string }) {
   return (

@@ -122,24 +122,19 @@ function AlertForm(props: { of: Alert | undefined; subscriptions: readonly Webho
       title={before ? 'Edit the alert rule' : 'New alert rule'}
       wide
       action={before ? 'Save' : 'Create'}
+      values={before && { ...before, for: before.for === 'PT0S' ? '' : before.for }}
       onSubmit={save}
       onDone={onSaved}
     >
-      <TextField name="name" label="Name" value={before?.name} required maxLength={128} />
+      <TextField name="name" label="Name" required maxLength={128} />
       <div class="columns-2">
         <SelectField label="Metric" at={['metric']} value={metric} onChange={setMetric} options={METRICS} />
-        <TextField name="above" label="Fires above" hint={BOUNDS[metric]} value={before?.above} required />
-        <TextField
-          name="for"
-          label="Duration"
-          hint="For example 5m. Empty: at once."
-          value={before && before.for !== 'PT0S' ? before.for : ''}
-        />
-        <TextField name="queue" label="Queue" hint="Empty: each queue separately." value={before?.queue} />
+        <TextField name="above" label="Fires above" hint={BOUNDS[metric]} required />
+        <TextField name="for" label="Duration" hint="For example 5m. Empty: at once." />
+        <TextField name="queue" label="Queue" hint="Empty: each queue separately." />
         <SelectField
           name="subscription_id"
           label="Notifies"
-          value={before?.subscription_id ?? ''}
           options={{
             '': 'All subscribed to alert.*',
             ...Object.fromEntries(subscriptions.map((one) => [one.id, nameOf(one)])),

@@ -8,8 +8,8 @@ import { FilterChips, Filters, SelectFilter, TextFilter } from '../../components
 import { Drawer } from '../../components/overlays';
 import { Facts, PageHead } from '../../components/page';
 import { Empty } from '../../components/state';
-import { type Column, timeColumn } from '../../components/table';
-import { Button, Copy, Count, Foreign, Link, None } from '../../components/text';
+import { type Column, column, countColumn, timeColumn } from '../../components/table';
+import { Button, Count, Foreign, Id, Link, None, Under } from '../../components/text';
 import { href, segment } from '../../core/base';
 import { stringifyExact } from '../../core/exact';
 import { absolute } from '../../core/format';
@@ -24,7 +24,6 @@ export default function AuditPage() {
   const page = pageNumber();
   const asked = ['actor', 'action', 'queue', 'job', 'since'].map((name) => [name, query(name)] as const);
   const entries = useGet<AuditList>('admin/audit', { ...Object.fromEntries(asked), page, per_page: PER_PAGE });
-  const open = entries.data?.items.find(({ id }) => id === query('open'));
   const isFiltered = asked.some(([, value]) => value !== '');
   return (
     <div class="audit-page">
@@ -50,6 +49,7 @@ export default function AuditPage() {
         rowKey={({ id }) => id}
         rowHref={({ id }) => aside({ open: id })}
         perPage={PER_PAGE}
+        drawer={(entry) => <EntryDrawer of={entry} />}
         empty={
           isFiltered ? (
             <Empty icon="search" title="No matches" />
@@ -60,7 +60,6 @@ export default function AuditPage() {
           )
         }
       />
-      {open && <EntryDrawer of={open} />}
     </div>
   );
 }
@@ -101,46 +100,35 @@ function brief(value: unknown): string {
 }
 
 const COLUMNS: readonly Column<AuditEntry>[] = [
-  {
-    id: 'action',
-    label: 'What',
-    render: ({ id, action }) => (
-      <a href={aside({ open: id })}>
-        <code>{action}</code>
-      </a>
+  column('action', 'What', ({ id, action }) => (
+    <a href={aside({ open: id })}>
+      <code>{action}</code>
+    </a>
+  )),
+  column('actor', 'Who', ({ actor }) => <Actor of={actor} />),
+  column('target', 'Target', ({ action, target }) =>
+    target === null ? (
+      <None />
+    ) : (
+      <span class="target">
+        <Target {...{ action, target }} />
+      </span>
     ),
-  },
-  { id: 'actor', label: 'Who', render: ({ actor }) => <Actor of={actor} /> },
-  {
-    id: 'target',
-    label: 'Target',
-    render: ({ action, target }) =>
-      target === null ? (
-        <None />
-      ) : (
-        <span class="target">
-          <Target {...{ action, target }} />
-        </span>
-      ),
-  },
-  {
-    id: 'detail',
-    label: 'Filter or change',
-    wide: true,
-    render: ({ filter, change, reason }) => (
+  ),
+  column(
+    'detail',
+    'Filter or change',
+    ({ filter, change, reason }) => (
       <>
         <span class="mono brief">
           <Foreign>{brief(filter) || brief(change)}</Foreign>
         </span>
-        {reason && (
-          <small class="under">
-            “<Foreign>{reason}</Foreign>”
-          </small>
-        )}
+        {reason && <Under text={`“${reason}”`} />}
       </>
     ),
-  },
-  { id: 'count', label: 'Count', end: true, render: ({ count }) => <Count value={count} /> },
+    { wide: true },
+  ),
+  countColumn('count', 'Count', { sort: false }),
   timeColumn('at', 'When'),
 ];
 
@@ -158,14 +146,7 @@ function EntryDrawer({ of: entry }: { of: AuditEntry }) {
           ['Answer', <Badge look={[status < 300 ? 'green' : 'red']} text={status} />],
           ['Reason', reason && <Foreign>{reason}</Foreign>],
           ['Operation', operation_id && <span class="mono">{operation_id}</span>],
-          [
-            'Request',
-            request_id && (
-              <span class="mono">
-                {request_id} <Copy text={request_id} label="request id" />
-              </span>
-            ),
-          ],
+          ['Request', request_id && <Id text={request_id} label="request id" />],
         ]}
       />
       <JsonSection title="Filter" value={filter} />

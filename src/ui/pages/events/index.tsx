@@ -9,8 +9,8 @@ import { FilterChips, Filters, SelectFilter, TextFilter } from '../../components
 import { Drawer } from '../../components/overlays';
 import { Facts, PageHead } from '../../components/page';
 import { Empty, LiveRefused, Loaded } from '../../components/state';
-import { type Column, DataTable, textColumn } from '../../components/table';
-import { Button, Copy, Foreign, JobLink, None, QueueLink, Time, writeClipboard } from '../../components/text';
+import { type Column, column, DataTable, textColumn, timeColumn } from '../../components/table';
+import { Button, Foreign, Id, JobLink, None, QueueLink, Time, writeClipboard } from '../../components/text';
 import { api } from '../../core/api';
 import { href } from '../../core/base';
 import { act } from '../../core/dialogs';
@@ -142,8 +142,8 @@ function Feed(props: { events: readonly Shown[]; fresh: ReadonlySet<string>; isA
             ]}
           />
           <Json value={open.data} label="event" open={3} />
-          <p class="faint mono">
-            {open.id} <Copy text={open.id} label="event id" />
+          <p class="faint">
+            <Id text={open.id} label="event id" />
           </p>
         </Drawer>
       )}
@@ -160,29 +160,20 @@ const TONES: readonly (readonly [RegExp, Tone])[] = [
 ];
 
 const COLUMNS: readonly Column<Shown>[] = [
-  {
-    id: 'event',
-    label: 'Event',
-    render: ({ event }) => <Badge look={[TONES.find(([words]) => words.test(event))?.[1] ?? 'neutral']} text={event} />,
-  },
+  column('event', 'Event', ({ event }) => (
+    <Badge look={[TONES.find(([words]) => words.test(event))?.[1] ?? 'neutral']} text={event} />
+  )),
   textColumn('type', 'Type', { sort: false }),
-  { id: 'queue', label: 'Queue', render: ({ queue }) => (queue ? <QueueLink name={queue} /> : <None />) },
-  {
-    id: 'subject',
-    label: 'Subject',
-    render: ({ job, subject }) => (job ? <JobLink id={job} /> : <Foreign>{subject}</Foreign>),
-  },
-  { id: 'what', label: 'What', wide: true, render: ({ data }) => <What data={data} /> },
-  {
-    id: 'time',
-    label: 'When',
-    end: true,
+  column('queue', 'Queue', ({ queue }) => (queue ? <QueueLink name={queue} /> : <None />)),
+  column('subject', 'Subject', ({ job, subject }) => (job ? <JobLink id={job} /> : <Foreign>{subject}</Foreign>)),
+  column('what', 'What', ({ data }) => <What data={data} />, { wide: true }),
+  timeColumn('timestamp', 'When', {
     render: ({ id, timestamp }) => (
       <a class="quiet" href={withQuery({ open: id })}>
         <Time at={timestamp} />
       </a>
     ),
-  },
+  }),
 ];
 
 function What({ data }: { data: Shown['data'] }) {

@@ -35,26 +35,20 @@ export function GroupDialog(props: { queue: string; of: QueueGroup; onClose: () 
       </Dialog>
     );
   }
-  const count = (
-    name: string,
-    label: string,
-    value: number | undefined,
-    more: { at?: string[]; hint?: string } = {},
-  ) => <TextField name={name} label={label} value={value} inputMode="numeric" {...more} />;
+  const values = { ...override, ...override?.rate };
   return (
-    <FormDialog title={title} action="Save" onSubmit={save} onDone={onDone} onClose={onClose}>
+    <FormDialog title={title} action="Save" values={values} onSubmit={save} onDone={onDone} onClose={onClose}>
       <p class="note">An empty field means what the queue says of its groups.</p>
-      {count('concurrency', 'Running at once', override?.concurrency)}
-      {count('limit', 'Starts', override?.rate?.limit, { at: ['rate', 'rate.limit'] })}
+      <TextField name="concurrency" label="Running at once" inputMode="numeric" />
+      <TextField name="limit" label="Starts" at={['rate', 'rate.limit']} inputMode="numeric" />
       <TextField
         name="period"
         label="Per"
         hint="second, minute, hour, day, or a duration such as 10s"
         at={['rate.period']}
-        value={override?.rate?.period}
       />
-      {count('max_waiting', 'Jobs that may wait', override?.max_waiting)}
-      {count('weight', 'Weight', override?.weight, { hint: 'Its share in the turns, 1 to 100' })}
+      <TextField name="max_waiting" label="Jobs that may wait" inputMode="numeric" />
+      <TextField name="weight" label="Weight" hint="Its share in the turns, 1 to 100" inputMode="numeric" />
     </FormDialog>
   );
 }

@@ -1,6 +1,6 @@
 import type { Cost, CostItem } from '../../../contract/stats';
 import { Stat } from '../../components/page';
-import { type Column, countColumn, DataTable } from '../../components/table';
+import { type Column, column, countColumn, DataTable } from '../../components/table';
 import { Foreign, Time } from '../../components/text';
 import { href, segment } from '../../core/base';
 import './queues.css';
@@ -43,24 +43,19 @@ export function CostTable({ costs, withQueue }: { costs: Cost; withQueue?: boole
 }
 
 function columns(withQueue: boolean): Column<CostItem>[] {
-  const queue: Column<CostItem> = {
-    id: 'queue',
-    label: 'Queue',
-    render: ({ queue: of }) => <a href={href(`queues/${segment(of)}`, { tab: 'cost' })}>{of}</a>,
-  };
-  const price = (id: 'dollars' | 'dollars_per_million_jobs', label: string): Column<CostItem> => {
-    return { id, label, end: true, render: (row) => dollars(row[id]) };
-  };
+  const queue = column<CostItem>('queue', 'Queue', ({ queue: of }) => (
+    <a href={href(`queues/${segment(of)}`, { tab: 'cost' })}>{of}</a>
+  ));
+  const price = (id: 'dollars' | 'dollars_per_million_jobs', label: string) =>
+    column<CostItem>(id, label, (row) => dollars(row[id]), { end: true });
   return [
-    {
-      id: 'type',
-      label: 'Job type',
-      render: ({ type }) => (type === null ? <span class="faint">the queue itself</span> : <Foreign>{type}</Foreign>),
-    },
+    column('type', 'Job type', ({ type }) =>
+      type === null ? <span class="faint">the queue itself</span> : <Foreign>{type}</Foreign>,
+    ),
     ...(withQueue ? [queue] : []),
     countColumn('jobs', 'Jobs', { sort: false }),
     countColumn('rows_written', 'Rows written', { sort: false }),
-    { id: 'each', label: 'Rows per job', end: true, render: ({ rows_per_job: each }) => each ?? '–' },
+    column('each', 'Rows per job', ({ rows_per_job: each }) => each ?? '–', { end: true }),
     price('dollars', 'Price'),
     price('dollars_per_million_jobs', 'Per million jobs'),
   ];

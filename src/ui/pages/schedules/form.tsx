@@ -46,6 +46,7 @@ function Fields(props: { of: CronStatus | null; onSaved: () => void; onCancel: (
   // A key that does not see all of the job must not write it back.
   const isHidden = before !== null && session.value?.redacts === true;
 
+  const values = { timezone: 'UTC', queue: 'default', overlap_policy: 'skip', ...before, type };
   const save = async (form: FormData) => {
     const text = (name: string) => textIn(form, name);
     const optional = (name: string) => text(name) || null;
@@ -84,7 +85,7 @@ function Fields(props: { of: CronStatus | null; onSaved: () => void; onCancel: (
   };
 
   return (
-    <Form action={before ? 'Save' : 'Create'} onSubmit={save} onCancel={onCancel}>
+    <Form action={before ? 'Save' : 'Create'} values={values} onSubmit={save} onCancel={onCancel}>
       {before === null && (
         <TextField name="name" label="Name" hint="Lower-case letters, digits, dots and dashes." required />
       )}
@@ -104,22 +105,14 @@ function Fields(props: { of: CronStatus | null; onSaved: () => void; onCancel: (
             onInput={({ currentTarget }) => setExpression(currentTarget.value)}
           />
         </Field>
-        <TextField name="timezone" label="Time zone" value={before?.timezone ?? 'UTC'} list="zones" />
+        <TextField name="timezone" label="Time zone" list="zones" />
         <TextField
           name="queue"
           label="Queue"
           at={['job_template.options.queue', 'options.queue', 'queue']}
-          value={before?.queue ?? 'default'}
           disabled={isHidden}
         />
-        <TextField
-          name="type"
-          label="Job type"
-          at={['job_template.type', 'type']}
-          value={String(type)}
-          required
-          disabled={isHidden}
-        />
+        <TextField name="type" label="Job type" at={['job_template.type', 'type']} required disabled={isHidden} />
       </div>
       <datalist id="zones">
         {ZONES.map((zone) => (
@@ -141,34 +134,16 @@ function Fields(props: { of: CronStatus | null; onSaved: () => void; onCancel: (
         </>
       )}
       <div class="columns-2">
-        <SelectField
-          name="overlap_policy"
-          label="If the previous job has not ended"
-          value={before?.overlap_policy ?? 'skip'}
-          options={OVERLAPS}
-        />
+        <SelectField name="overlap_policy" label="If the previous job has not ended" options={OVERLAPS} />
         <SelectField name="missed_policy" label="Missed fires" value={missed} onChange={setMissed} options={MISSES} />
         {missed === 'fire_all' && (
-          <TextField
-            name="max_catchup"
-            label="At most"
-            hint="Default: 100"
-            value={before?.max_catchup}
-            type="number"
-            min="1"
-            max="1000"
-          />
+          <TextField name="max_catchup" label="At most" hint="Default: 100" type="number" min="1" max="1000" />
         )}
-        <TextField
-          name="start_at"
-          label="Not before"
-          hint="A time, or a relative one: +PT1H"
-          value={before?.start_at}
-        />
-        <TextField name="end_at" label="Not after" hint="A time, or a relative one: +P30D" value={before?.end_at} />
-        <TextField name="limit" label="Ends after this many fires" value={before?.limit} type="number" min="1" />
+        <TextField name="start_at" label="Not before" hint="A time, or a relative one: +PT1H" />
+        <TextField name="end_at" label="Not after" hint="A time, or a relative one: +P30D" />
+        <TextField name="limit" label="Ends after this many fires" type="number" min="1" />
       </div>
-      <TextField name="description" label="Description" value={before?.description} maxLength={1000} />
+      <TextField name="description" label="Description" maxLength={1000} />
     </Form>
   );
 }

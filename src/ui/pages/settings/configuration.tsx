@@ -5,7 +5,7 @@ import { Badge } from '../../components/badge';
 import { JsonSection } from '../../components/json';
 import { Facts, Section } from '../../components/page';
 import { Empty, Loaded } from '../../components/state';
-import { type Column, DataTable } from '../../components/table';
+import { type Column, column, DataTable, textColumn } from '../../components/table';
 import { Duration, Foreign, Link, None, Words } from '../../components/text';
 import { href } from '../../core/base';
 import { bytes, number } from '../../core/format';
@@ -82,29 +82,24 @@ const LIMITS: Readonly<Record<string, string>> = {
 type Variable = [name: string, ShownVariable];
 
 const VARIABLES: readonly Column<Variable>[] = [
-  { id: 'name', label: 'Variable', sort: ([name]) => name, render: ([name]) => <code>{name}</code> },
-  {
-    id: 'value',
-    label: 'Value',
-    render: ([, { set, value }]) =>
-      !set ? (
-        <span class="faint">not set</span>
-      ) : value === undefined ? (
-        <Badge look={['neutral', 'check']} text="set, not shown" />
-      ) : (
-        <span class="mono">
-          <Foreign>{value}</Foreign>
-        </span>
-      ),
-  },
+  column('name', 'Variable', ([name]) => <code>{name}</code>, { sort: ([name]) => name }),
+  column('value', 'Value', ([, { set, value }]) => {
+    if (!set) return <span class="faint">not set</span>;
+    if (value === undefined) return <Badge look={['neutral', 'check']} text="set, not shown" />;
+    return (
+      <span class="mono">
+        <Foreign>{value}</Foreign>
+      </span>
+    );
+  }),
 ];
 
 const TARGETS: readonly Column<ConfiguredTarget>[] = [
-  { id: 'name', label: 'Target', render: ({ name }) => <Link to={href('workers')} text={name} /> },
-  { id: 'kind', label: 'Kind', render: ({ kind }) => kind },
-  { id: 'patterns', label: 'Gets', render: ({ patterns }) => <Words of={patterns} /> },
-  { id: 'batch', label: 'At once', end: true, render: ({ batch_size: size }) => size ?? <None /> },
-  { id: 'timeout', label: 'Timeout', end: true, render: ({ timeout_ms: ms }) => <Duration ms={ms} /> },
+  column('name', 'Target', ({ name }) => <Link to={href('workers')} text={name} />),
+  column('kind', 'Kind', ({ kind }) => kind),
+  column('patterns', 'Gets', ({ patterns }) => <Words of={patterns} />),
+  column('batch', 'At once', ({ batch_size: size }) => size ?? <None />, { end: true }),
+  column('timeout', 'Timeout', ({ timeout_ms: ms }) => <Duration ms={ms} />, { end: true }),
 ];
 
 export function Keys() {
@@ -130,17 +125,14 @@ export function Keys() {
 }
 
 const KEYS: readonly Column<Key & { id: string }>[] = [
-  {
-    id: 'name',
-    label: 'Key',
-    sort: ({ name }) => name ?? '',
+  textColumn('name', 'Key', {
     render: ({ name }) =>
       name === null ? (
         <span class="faint">without a name</span>
       ) : (
         <Link to={href('audit', { actor: name })} text={name} title="Its changes" />
       ),
-  },
-  { id: 'role', label: 'Role', sort: ({ role }) => role, render: ({ role }) => <Badge text={role} /> },
-  { id: 'scopes', label: 'Scopes', render: ({ scopes }) => <Words of={scopes} /> },
+  }),
+  textColumn('role', 'Role', { render: ({ role }) => <Badge text={role} /> }),
+  column('scopes', 'Scopes', ({ scopes }) => <Words of={scopes} />),
 ];

@@ -7,7 +7,7 @@ import { Collection } from '../../components/collection';
 import { FormDialog, SelectField, TextField, textIn } from '../../components/form';
 import { Empty } from '../../components/state';
 import { type Column, column, countColumn, textColumn } from '../../components/table';
-import { Count, CountOf, Link, QueueLink } from '../../components/text';
+import { Count, Link, QueueLink } from '../../components/text';
 import { api } from '../../core/api';
 import { segment } from '../../core/base';
 import { askAndAct } from '../../core/dialogs';
@@ -93,7 +93,15 @@ function columns(given: readonly QueueShare[]): Column<QueuePool>[] {
       </span>
     )),
     countColumn('workers', 'Workers', { sort: false }),
-    column('active', 'Running', (row) => <CountOf value={row.active_jobs} most={row.concurrency} />, { end: true }),
+    countColumn('active_jobs', 'Running', {
+      sort: false,
+      render: ({ active_jobs, concurrency }) => (
+        <>
+          <Count value={active_jobs} />
+          {concurrency !== null && <span class="faint"> of {number(concurrency)}</span>}
+        </>
+      ),
+    }),
     column('given', 'Given', ({ name }) => <Count value={dispatched(name)} />, { end: true }),
   ];
 }
@@ -129,6 +137,7 @@ function PoolForm({ of: before, onSaved }: { of: QueuePool | undefined; onSaved:
     <FormDialog
       title={before ? `Edit ${before.name}` : 'New pool'}
       action={before ? 'Save' : 'Create'}
+      values={before}
       onSubmit={save}
       onDone={onSaved}
     >
@@ -152,7 +161,6 @@ function PoolForm({ of: before, onSaved }: { of: QueuePool | undefined; onSaved:
         name="concurrency"
         label="Maximum jobs running at once"
         hint="Empty: no limit."
-        value={before?.concurrency}
         type="number"
         min="1"
       />

@@ -140,11 +140,12 @@ function SchemaForm({ from, onSaved }: { from: ArgsSchema | undefined; onSaved: 
       title={from ? `New version of ${from.type}` : 'New schema'}
       wide
       action="Register"
+      values={from}
       onSubmit={save}
       onDone={onSaved}
     >
       <div class="columns-2">
-        <TextField name="type" label="Job type" value={from?.type} required readOnly={from !== undefined} />
+        <TextField name="type" label="Job type" required readOnly={from !== undefined} />
         <TextField name="version" label="Version" hint="A version cannot be replaced." value={next} required />
       </div>
       <JsonField label="JSON Schema" rows={14} value={schema} onChange={setSchema} at={['schema']} />

@@ -9,7 +9,7 @@ import { Drawer } from '../../components/overlays';
 import { Facts, Section } from '../../components/page';
 import { Empty, Loaded } from '../../components/state';
 import { type Column, column, countColumn, PlainTable, timeColumn } from '../../components/table';
-import { Button, Copy, Duration, Foreign, JobLink, None, Time } from '../../components/text';
+import { Button, Duration, Foreign, Id, JobLink, None, Time } from '../../components/text';
 import { api } from '../../core/api';
 import { act } from '../../core/dialogs';
 import { number } from '../../core/format';
@@ -118,12 +118,7 @@ function DeliveryDrawer(props: { id: string; urls: ReadonlyMap<string, string>; 
                 ['Job', delivery.job_id && <JobLink id={delivery.job_id} />],
                 ['When', <Time at={delivery.created_at} />],
                 ['Next try', delivery.next_attempt_at && <Time at={delivery.next_attempt_at} />],
-                [
-                  'Id',
-                  <span class="mono">
-                    {delivery.id} <Copy text={delivery.id} label="delivery id" />
-                  </span>,
-                ],
+                ['Id', <Id text={delivery.id} label="delivery id" />],
               ]}
             />
             <Section title="Attempts">

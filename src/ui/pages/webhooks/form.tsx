@@ -84,15 +84,16 @@ export function SubscriptionForm({ of: before, onSaved }: { of: Webhook | undefi
   }
   return (
     <Dialog title={before ? 'Edit the webhook' : 'New webhook'} wide onClose={close}>
-      <Form action={before ? 'Save' : 'Create'} onSubmit={save} onCancel={close} disabled={events.length === 0}>
+      <Form
+        action={before ? 'Save' : 'Create'}
+        values={before && { url: before.url }}
+        onSubmit={save}
+        onCancel={close}
+        disabled={events.length === 0}
+      >
         <TextField
-          name="url"
-          label="URL"
-          hint="An https URL of another server."
-          value={before?.url}
-          type="url"
-          required
-          placeholder="https://"
+          {...{ name: 'url', label: 'URL', hint: 'An https URL of another server.' }}
+          {...{ type: 'url', placeholder: 'https://', required: true }}
         />
         <Picker chosen={events} onChange={setEvents} />
         <div class="columns-2">

@@ -7,7 +7,7 @@ import { Drawer } from '../../components/overlays';
 import { Facts, Stat } from '../../components/page';
 import { Empty, Loaded } from '../../components/state';
 import { type Column, column, countColumn, DataTable, textColumn, timeColumn } from '../../components/table';
-import { Button, Copy, CountOf, Foreign, JobLink, Link, None, QueueLink, Time, Under } from '../../components/text';
+import { Button, CountOf, Foreign, Id, JobLink, Link, None, QueueLink, Time, Under } from '../../components/text';
 import { api } from '../../core/api';
 import { segment } from '../../core/base';
 import { act, askAndAct } from '../../core/dialogs';
@@ -180,15 +180,6 @@ function WorkerDrawer({ id }: { id: string }) {
         )}
       </Loaded>
     </Drawer>
-  );
-}
-
-function Id({ text }: { text: string }) {
-  return (
-    <>
-      <Foreign>{text}</Foreign>
-      <Copy text={text} label="id" />
-    </>
   );
 }
 

@@ -3,7 +3,7 @@ import { useEffect, useMemo, useRef } from 'preact/hooks';
 import type { WorkflowStatus, WorkflowStep } from '../../../contract/workflows';
 import { openTab, PageHead, Stat, Tabs } from '../../components/page';
 import { Empty, LiveRefused, Loaded } from '../../components/state';
-import { Button, Copy, Duration, Time } from '../../components/text';
+import { Button, Duration, Id, Time } from '../../components/text';
 import { api } from '../../core/api';
 import { href, segment } from '../../core/base';
 import { useNow } from '../../core/clock';
@@ -59,11 +59,7 @@ export default function WorkflowPage({ params: { id = '' } }: { params: Readonly
         title={workflow?.name ? <bdi>{workflow.name}</bdi> : 'Workflow'}
         name={workflow?.name ?? 'Workflow'}
         up={{ href: href('workflows'), text: 'Workflows' }}
-        sub={
-          <span class="mono">
-            {id} <Copy text={id} label="id" />
-          </span>
-        }
+        sub={<Id text={id} />}
       >
         {mayCancel && <Button label="Cancel" class="danger" onClick={cancel} />}
         {mayRetry && <Button label="Retry failed steps" onClick={retry} />}

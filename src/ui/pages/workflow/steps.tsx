@@ -4,7 +4,7 @@ import { Json, JsonSection } from '../../components/json';
 import { Drawer } from '../../components/overlays';
 import { Facts, Section } from '../../components/page';
 import { Empty, Loaded } from '../../components/state';
-import { type Column, DataTable } from '../../components/table';
+import { type Column, column, DataTable } from '../../components/table';
 import { Duration, Foreign, JobLink, Link, QueueLink, Time } from '../../components/text';
 import { segment } from '../../core/base';
 import { useGet } from '../../core/resource';
@@ -51,49 +51,26 @@ export function Steps({ of: leaves, now }: { of: readonly Leaf[]; now: number })
 
 function columns(now: number): Column<Leaf>[] {
   return [
-    {
-      id: 'step',
-      label: 'Step',
-      sort: ({ path }) => path,
-      render: ({ path, called }) => (
+    column(
+      'step',
+      'Step',
+      ({ path, called }) => (
         <>
           <Link to={aside({ open: path })} text={path} />
           {called && <small class="under">callback</small>}
         </>
       ),
-    },
-    { id: 'type', label: 'Type', sort: ({ step }) => step.type, render: ({ step }) => <Foreign>{step.type}</Foreign> },
-    {
-      id: 'state',
-      label: 'State',
-      sort: ({ step }) => step.state,
-      render: ({ step }) => <WorkflowState state={step.state} />,
-    },
-    {
-      id: 'queue',
-      label: 'Queue',
-      wide: true,
-      render: ({ step: { queue } }) => (queue ? <QueueLink name={queue} /> : null),
-    },
-    {
-      id: 'after',
-      label: 'After',
-      wide: true,
-      render: ({ step }) => <Foreign>{step.depends_on?.join(', ') ?? ''}</Foreign>,
-    },
-    { id: 'started', label: 'Started', end: true, render: ({ step }) => <Time at={step.started_at} /> },
-    {
-      id: 'took',
-      label: 'Took',
-      end: true,
-      sort: ({ step }) => tookOf(step, now),
-      render: ({ step }) => <Duration ms={step.started_at ? tookOf(step, now) : null} />,
-    },
-    {
-      id: 'job',
-      label: 'Job',
-      render: ({ step: { job_id: id } }) => (id ? <JobLink id={id} /> : <span class="faint">not yet</span>),
-    },
+      { sort: ({ path }) => path },
+    ),
+    column('type', 'Type', ({ step }) => <Foreign>{step.type}</Foreign>, { sort: ({ step }) => step.type }),
+    column('state', 'State', ({ step }) => <WorkflowState state={step.state} />, { sort: ({ step }) => step.state }),
+    column('queue', 'Queue', ({ step: { queue } }) => queue && <QueueLink name={queue} />, { wide: true }),
+    column('after', 'After', ({ step }) => <Foreign>{step.depends_on?.join(', ') ?? ''}</Foreign>, { wide: true }),
+    column('started', 'Started', ({ step }) => <Time at={step.started_at} />, { end: true }),
+    column('took', 'Took', ({ step }) => <Duration ms={step.started_at ? tookOf(step, now) : null} />, {
+      ...{ end: true, sort: ({ step }) => tookOf(step, now) },
+    }),
+    column('job', 'Job', ({ step: { job_id: id } }) => (id ? <JobLink id={id} /> : <span class="faint">not yet</span>)),
   ];
 }
 

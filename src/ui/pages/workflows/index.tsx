@@ -1,10 +1,11 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { WorkflowStatus, WorkflowSummary } from '../../../contract/workflows';
-import { FilterChips, Filters, Newer, Pager, SelectFilter } from '../../components/list';
+import { Collection } from '../../components/collection';
+import { FilterChips, Filters, Newer, SelectFilter } from '../../components/list';
 import { PageHead } from '../../components/page';
-import { Empty, Loaded } from '../../components/state';
-import { type Column, DataTable } from '../../components/table';
-import { Count, Duration, IdLink, Link, Time } from '../../components/text';
+import { Empty } from '../../components/state';
+import { type Column, column, timeColumn } from '../../components/table';
+import { Count, Duration, IdLink, Link } from '../../components/text';
 import { api } from '../../core/api';
 import { href, segment } from '../../core/base';
 import { useNow } from '../../core/clock';
@@ -91,65 +92,47 @@ export default function WorkflowsPage() {
       </Filters>
       <FilterChips names={{ state: 'State' }} />
       <Newer count={newer} onShow={show} />
-      <Loaded of={workflows}>
-        {({ items, total, pagination }) => (
-          <>
-            <DataTable
-              label="Workflows"
-              rows={items}
-              columns={COLUMNS}
-              rowKey={({ id }) => id}
-              rowHref={({ id }) => href(`workflows/${segment(id)}`)}
-              changed={changed}
-              keys={
-                can('data:write')
-                  ? { c: { label: 'Cancel', run: async (row) => (await cancelWorkflow(row)) && workflows.reload() } }
-                  : {}
-              }
-              empty={
-                state === '' ? (
-                  <Empty icon="workflows" title="No workflows yet">
-                    A workflow is a set of jobs that belong together: <code>POST /ojs/v1/workflows</code>, or the
-                    client's <code>workflows.start</code>.
-                  </Empty>
-                ) : (
-                  <Empty icon="search" title={`No workflow is ${state}`} />
-                )
-              }
-            />
-            <Pager
-              total={total}
-              perPage={PER_PAGE}
-              {...(pagination.has_more !== undefined && { hasMore: pagination.has_more })}
-            />
-          </>
-        )}
-      </Loaded>
+      <Collection
+        of={workflows}
+        label="Workflows"
+        columns={COLUMNS}
+        rowKey={({ id }) => id}
+        rowHref={hrefOf}
+        changed={changed}
+        keys={
+          can('data:write') && {
+            c: { label: 'Cancel', run: async (row) => (await cancelWorkflow(row)) && workflows.reload() },
+          }
+        }
+        perPage={PER_PAGE}
+        empty={
+          state === '' ? (
+            <Empty icon="workflows" title="No workflows yet">
+              A workflow is a set of jobs that belong together: <code>POST /ojs/v1/workflows</code>, or the client's{' '}
+              <code>workflows.start</code>.
+            </Empty>
+          ) : (
+            <Empty icon="search" title={`No workflow is ${state}`} />
+          )
+        }
+      />
     </>
   );
 }
 
+const hrefOf = ({ id }: WorkflowSummary) => href(`workflows/${segment(id)}`);
+
 const COLUMNS: readonly Column<WorkflowSummary>[] = [
-  {
-    id: 'name',
-    label: 'Workflow',
-    render: ({ id, name }) =>
-      name ? (
-        <Link to={href(`workflows/${segment(id)}`)} text={name} />
-      ) : (
-        <IdLink id={id} to={href(`workflows/${segment(id)}`)} />
-      ),
-  },
-  { id: 'state', label: 'State', render: ({ state }) => <WorkflowState state={state} /> },
-  { id: 'form', label: 'Form', wide: true, render: ({ type }) => type },
-  {
-    id: 'progress',
-    label: 'Jobs completed',
-    render: ({ completed_count: done, failed_count: failed = 0, job_count: total }) =>
-      done === undefined ? <Count value={total} /> : <Done done={done} failed={failed} total={total} />,
-  },
-  { id: 'created', label: 'Started', end: true, render: ({ created_at }) => <Time at={created_at} /> },
-  { id: 'took', label: 'Took', end: true, render: (row) => <Took of={row} /> },
+  column('name', 'Workflow', (row) =>
+    row.name ? <Link to={hrefOf(row)} text={row.name} /> : <IdLink id={row.id} to={hrefOf(row)} />,
+  ),
+  column('state', 'State', ({ state }) => <WorkflowState state={state} />),
+  column('form', 'Form', ({ type }) => type, { wide: true }),
+  column('progress', 'Jobs completed', ({ completed_count: done, failed_count: failed = 0, job_count: total }) =>
+    done === undefined ? <Count value={total} /> : <Done done={done} failed={failed} total={total} />,
+  ),
+  timeColumn('created_at', 'Started'),
+  column('took', 'Took', (row) => <Took of={row} />, { end: true }),
 ];
 
 function Took({ of: workflow }: { of: WorkflowSummary }) {
