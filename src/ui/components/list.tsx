@@ -1,5 +1,5 @@
 /** What stands around a table: filters above it, pages below it. */
-import type { ComponentChildren } from 'preact';
+import type { ComponentChildren, ComponentType } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { number } from '../core/format';
 import { useGet } from '../core/resource';
@@ -115,6 +115,37 @@ export function FilterChips({ names }: { names: Readonly<Record<string, string>>
         </a>
       )}
     </div>
+  );
+}
+
+/** A member of the query that narrows a list. */
+export interface Filter {
+  name: string;
+  label: string;
+  /** What its chip calls it; default: its label; null: it has none. */
+  chip?: string | null;
+  placeholder?: string;
+  /** Of a choice: the option for no choice, and the others. */
+  choice?: readonly [all: string, options: Options];
+  /** A field of its own; null: only links set it. */
+  field?: ComponentType | null;
+}
+
+/** The filters of a list, and chips for those that are set. @param props.children stand after the fields */
+export function FilterBar({ of, children }: { of: readonly Filter[]; children?: ComponentChildren }) {
+  const chips = of.flatMap(({ name, label, chip = label }) => (chip === null ? [] : [[name, chip]]));
+  return (
+    <>
+      <Filters>
+        {of.map(({ chip: _, choice, field: Field, ...texts }) => {
+          if (Field !== undefined) return Field && <Field key={texts.name} />;
+          if (!choice) return <TextFilter key={texts.name} {...texts} />;
+          return <SelectFilter key={texts.name} {...texts} all={choice[0]} options={choice[1]} />;
+        })}
+        {children}
+      </Filters>
+      <FilterChips names={Object.fromEntries(chips)} />
+    </>
   );
 }
 

@@ -4,7 +4,7 @@ import type { AuditEntry, AuditList } from '../../../contract/audit';
 import { Badge } from '../../components/badge';
 import { Collection } from '../../components/collection';
 import { JsonSection } from '../../components/json';
-import { FilterChips, Filters, SelectFilter, TextFilter } from '../../components/list';
+import { type Filter, FilterBar } from '../../components/list';
 import { Drawer } from '../../components/overlays';
 import { Facts, PageHead } from '../../components/page';
 import { Empty } from '../../components/state';
@@ -20,9 +20,19 @@ import './page.css';
 
 const PER_PAGE = 50;
 
+const SINCE = { '1h': 'Last hour', '24h': 'Last day', '7d': 'Last week', '30d': 'Last 30 days' };
+
+const FILTERS: readonly Filter[] = [
+  { name: 'actor', label: 'Name of a key', chip: 'Who' },
+  { name: 'action', label: 'What', choice: ['Any action', Object.fromEntries(KINDS)] },
+  { name: 'queue', label: 'Queue', placeholder: 'Queue (exact name)' },
+  { name: 'job', label: 'Job', field: null },
+  { name: 'since', label: 'Since', choice: ['Any time', SINCE] },
+];
+
 export default function AuditPage() {
   const page = pageNumber();
-  const asked = ['actor', 'action', 'queue', 'job', 'since'].map((name) => [name, query(name)] as const);
+  const asked = FILTERS.map(({ name }) => [name, query(name)] as const);
   const entries = useGet<AuditList>('admin/audit', { ...Object.fromEntries(asked), page, per_page: PER_PAGE });
   const isFiltered = asked.some(([, value]) => value !== '');
   return (
@@ -30,18 +40,7 @@ export default function AuditPage() {
       <PageHead title="Audit" sub="Changes made by operators, kept for 90 days (at most 20,000 entries).">
         <Button label="Refresh" onClick={entries.reload} />
       </PageHead>
-      <Filters>
-        <TextFilter name="actor" label="Name of a key" />
-        <SelectFilter name="action" label="What" all="Any action" options={Object.fromEntries(KINDS)} />
-        <TextFilter name="queue" label="Queue" placeholder="Queue (exact name)" />
-        <SelectFilter
-          name="since"
-          label="Since"
-          all="Any time"
-          options={{ '1h': 'Last hour', '24h': 'Last day', '7d': 'Last week', '30d': 'Last 30 days' }}
-        />
-      </Filters>
-      <FilterChips names={{ actor: 'Who', action: 'What', queue: 'Queue', job: 'Job', since: 'Since' }} />
+      <FilterBar of={FILTERS} />
       <Collection
         of={entries}
         label="Audit log"

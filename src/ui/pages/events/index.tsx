@@ -5,7 +5,7 @@ import type { EventList } from '../../../contract/events';
 import { STATE_CHANGED } from '../../../job/event-types';
 import { Badge, type Tone } from '../../components/badge';
 import { Json } from '../../components/json';
-import { FilterChips, Filters, SelectFilter, TextFilter } from '../../components/list';
+import { type Filter, FilterBar } from '../../components/list';
 import { Drawer } from '../../components/overlays';
 import { Facts, PageHead } from '../../components/page';
 import { Empty, LiveRefused, Loaded } from '../../components/state';
@@ -74,13 +74,7 @@ export default function EventsPage() {
           {paused.value ? `Resume, ${number(held.value)} held` : 'Pause'} <kbd>.</kbd>
         </Button>
       </PageHead>
-      <Filters>
-        <SelectFilter name="event" label="Event" all="All events" options={TYPES} />
-        <TextFilter name="queue" label="Queue" placeholder="Queue (exact name)" />
-        <TextFilter name="type" label="Job type" placeholder="Job type, such as mail.*" />
-        <TextFilter name="text" label="Id, subject or message" />
-      </Filters>
-      <FilterChips names={{ event: 'Event', queue: 'Queue', type: 'Job type', text: 'Text' }} />
+      <FilterBar of={FILTERS} />
       <LiveRefused />
       <Loaded of={before}>
         {(events) => <Feed events={events.filter(isWanted)} fresh={fresh} isAny={events.length > 0} />}
@@ -96,6 +90,13 @@ const TYPES = Object.fromEntries(
     ...names.map((name) => [name, `\u2003${name}`]),
   ]),
 ) as Readonly<Record<string, string>>;
+
+const FILTERS: readonly Filter[] = [
+  { name: 'event', label: 'Event', choice: ['All events', TYPES] },
+  { name: 'queue', label: 'Queue', placeholder: 'Queue (exact name)' },
+  { name: 'type', label: 'Job type', placeholder: 'Job type, such as mail.*' },
+  { name: 'text', label: 'Id, subject or message', chip: 'Text' },
+];
 
 /** What is shown, as a line of JSON each. */
 function CopyAll({ of: events }: { of: readonly Shown[] }) {

@@ -4,7 +4,7 @@ import type { FailureGroup, FailureGroups } from '../../../contract/failures';
 import type { Action } from '../../components/actions';
 import { Badge } from '../../components/badge';
 import { isIntended } from '../../components/error';
-import { FilterChips, Filters, Newer, Pager, QueueFilter, SelectFilter, TextFilter } from '../../components/list';
+import { type Filter, FilterBar, Newer, Pager, QueueFilter } from '../../components/list';
 import { OperationDialog, type StartedOperation } from '../../components/operation';
 import { PageHead } from '../../components/page';
 import { Empty, LiveRefused, Loaded, Skeleton } from '../../components/state';
@@ -23,10 +23,20 @@ import './page.css';
 
 const PER_PAGE = 50;
 
-const FILTERS = ['queue', 'type', 'state', 'since'];
+const STATES = { dead: 'Dead letters', discarded: 'Otherwise discarded', retrying: 'Retrying' };
+const SINCE = { '15m': 'Last 15 minutes', '1h': 'Last hour', '24h': 'Last 24 hours', '7d': 'Last 7 days' };
+const ORDERS = { last_seen: 'Latest failure first', first_seen: 'Newest group first' };
+
+const FILTERS: readonly Filter[] = [
+  { name: 'queue', label: 'Queue', field: QueueFilter },
+  { name: 'type', label: 'Type', placeholder: 'Type: mail.*' },
+  { name: 'state', label: 'State', choice: ['Dead and retrying', STATES] },
+  { name: 'since', label: 'Failed', chip: 'Since', choice: ['Any time', SINCE] },
+  { name: 'sort', label: 'Order', chip: null, choice: ['Most jobs first', ORDERS] },
+];
 
 /** What the URL asks the server for. */
-const asked = () => Object.fromEntries([...FILTERS, 'sort'].map((name) => [name, query(name)]));
+const asked = () => Object.fromEntries(FILTERS.map(({ name }) => [name, query(name)]));
 
 export default function FailuresPage() {
   const page = pageNumber();
@@ -38,29 +48,7 @@ export default function FailuresPage() {
   return (
     <div class="failures">
       <PageHead title="Failures" sub="Failed jobs, grouped by error." />
-      <Filters>
-        <QueueFilter />
-        <TextFilter name="type" label="Type" placeholder="Type: mail.*" />
-        <SelectFilter
-          name="state"
-          label="State"
-          all="Dead and retrying"
-          options={{ dead: 'Dead letters', discarded: 'Otherwise discarded', retrying: 'Retrying' }}
-        />
-        <SelectFilter
-          name="since"
-          label="Failed"
-          all="Any time"
-          options={{ '15m': 'Last 15 minutes', '1h': 'Last hour', '24h': 'Last 24 hours', '7d': 'Last 7 days' }}
-        />
-        <SelectFilter
-          name="sort"
-          label="Order"
-          all="Most jobs first"
-          options={{ last_seen: 'Latest failure first', first_seen: 'Newest group first' }}
-        />
-      </Filters>
-      <FilterChips names={{ queue: 'Queue', type: 'Type', state: 'State', since: 'Since' }} />
+      <FilterBar of={FILTERS} />
       <LiveRefused />
       <Newer count={updates.newer} onShow={updates.show} />
       <Loaded of={groups} loading={<Skeleton rows={6} height={48} />}>
@@ -185,7 +173,7 @@ function sum(group: FailureGroup, older: FailureGroup): FailureGroup {
 }
 
 function Nothing() {
-  const isFiltered = FILTERS.some((name) => query(name) !== '');
+  const isFiltered = FILTERS.some(({ name, chip }) => chip !== null && query(name) !== '');
   if (!isFiltered) {
     const text = 'Failed jobs and dead letters appear here, grouped by error.';
     return <Empty icon="completed" title="No failures" text={text} />;

@@ -1,5 +1,5 @@
 /** Keys that limit jobs: how much of each is used, who waits, and limits that operators put in their place. */
-import { FilterChips, Filters, TextFilter } from '../../components/list';
+import { FilterBar } from '../../components/list';
 import { PageHead } from '../../components/page';
 import { LimitKeys } from './keys';
 
@@ -7,10 +7,7 @@ export default function LimitsPage() {
   return (
     <>
       <PageHead title="Limits" sub="Limit keys of all queues" />
-      <Filters>
-        <TextFilter name="key" label="Filter by key" />
-      </Filters>
-      <FilterChips names={{ key: 'Key' }} />
+      <FilterBar of={[{ name: 'key', label: 'Filter by key', chip: 'Key' }]} />
       <LimitKeys />
     </>
   );

@@ -1,6 +1,6 @@
 /** All queues: what waits in each, how fast it goes, whether it is stopped. */
 import { Collection } from '../../components/collection';
-import { FilterChips, Filters, SelectFilter, TextFilter } from '../../components/list';
+import { type Filter, FilterBar } from '../../components/list';
 import { PageHead } from '../../components/page';
 import { Empty } from '../../components/state';
 import { type Column, column, textColumn } from '../../components/table';
@@ -19,6 +19,11 @@ import { useQueueUpdates } from './updates';
 
 const PER_PAGE = 100;
 
+const FILTERS: readonly Filter[] = [
+  { name: 'name', label: 'Filter by name', chip: 'Name' },
+  { name: 'mode', label: 'Mode', choice: ['Any mode', { active: 'Active', paused: 'Paused', draining: 'Draining' }] },
+];
+
 export default function QueuesPage() {
   const [page, name, mode] = [pageNumber(), query('name').trim(), query('mode')];
   const queues = useGet<QueueList>('admin/queues', { page, name, per_page: PER_PAGE, include: 'recent' });
@@ -29,16 +34,7 @@ export default function QueuesPage() {
   return (
     <>
       <PageHead title="Queues" sub={<>{queues.data ? number(queues.data.total) : '…'} in all</>} />
-      <Filters>
-        <TextFilter name="name" label="Filter by name" />
-        <SelectFilter
-          name="mode"
-          label="Mode"
-          all="Any mode"
-          options={{ active: 'Active', paused: 'Paused', draining: 'Draining' }}
-        />
-      </Filters>
-      <FilterChips names={{ name: 'Name', mode: 'Mode' }} />
+      <FilterBar of={FILTERS} />
       <Collection
         of={queues}
         isWanted={({ status }) => mode === '' || status === mode}

@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import type { CronItems, CronStatus } from '../../../contract/cron';
 import { NewButton } from '../../components/actions';
 import { Collection } from '../../components/collection';
-import { FilterChips, Filters, SelectFilter, TextFilter } from '../../components/list';
+import { type Filter, FilterBar } from '../../components/list';
 import { PageHead } from '../../components/page';
 import { Empty } from '../../components/state';
 import { type Column, column, countColumn, textColumn, timeColumn } from '../../components/table';
@@ -23,6 +23,15 @@ const PER_PAGE = 100;
 
 /** With more schedules in a batch than this, the list is loaded once instead. */
 const MAX_ASKED = 12;
+
+const FILTERS: readonly Filter[] = [
+  { name: 'q', label: 'Filter by name, queue or type', chip: 'Text' },
+  {
+    name: 'status',
+    label: 'State',
+    choice: ['Any state', { active: 'Active', paused: 'Paused', completed: 'Completed' }],
+  },
+];
 
 export default function SchedulesPage() {
   const page = pageNumber();
@@ -63,16 +72,7 @@ export default function SchedulesPage() {
       <PageHead title="Schedules" sub={schedules.data && <>{schedules.data.pagination.total} in all</>}>
         <NewButton label="New schedule" scope="data:write" edit=":new" />
       </PageHead>
-      <Filters>
-        <TextFilter name="q" label="Filter by name, queue or type" />
-        <SelectFilter
-          name="status"
-          label="State"
-          all="Any state"
-          options={{ active: 'Active', paused: 'Paused', completed: 'Completed' }}
-        />
-      </Filters>
-      <FilterChips names={{ q: 'Text', status: 'State' }} />
+      <FilterBar of={FILTERS} />
       <Collection
         of={schedules}
         isWanted={isWanted}

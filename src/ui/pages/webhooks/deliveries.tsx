@@ -4,7 +4,7 @@ import { type Action, Actions } from '../../components/actions';
 import { BAD, Badge, GOOD } from '../../components/badge';
 import { Collection } from '../../components/collection';
 import { Code } from '../../components/json';
-import { FilterChips, Filters, named, SelectFilter } from '../../components/list';
+import { FilterBar, named } from '../../components/list';
 import { Drawer } from '../../components/overlays';
 import { Facts, Section } from '../../components/page';
 import { Empty, Loaded } from '../../components/state';
@@ -31,12 +31,14 @@ export function Deliveries({ subscriptions }: { subscriptions: readonly Webhook[
   const urls = new Map(subscriptions.map((one) => [one.id, nameOf(one)]));
   return (
     <>
-      <Filters>
-        <SelectFilter name="status" label="Status" all="Any status" options={named(Object.keys(DELIVERY_STATES))} />
-        <SelectFilter name="subscription" label="Webhook" all="Any webhook" options={Object.fromEntries(urls)} />
+      <FilterBar
+        of={[
+          { name: 'status', label: 'Status', choice: ['Any status', named(Object.keys(DELIVERY_STATES))] },
+          { name: 'subscription', label: 'Webhook', choice: ['Any webhook', Object.fromEntries(urls)] },
+        ]}
+      >
         <Button label="Refresh" onClick={deliveries.reload} />
-      </Filters>
-      <FilterChips names={{ status: 'Status', subscription: 'Webhook' }} />
+      </FilterBar>
       <Collection
         of={deliveries}
         label="Deliveries"

@@ -1,13 +1,12 @@
 import type { Webhook } from '../../../contract/webhooks';
+import { NewButton } from '../../components/actions';
 import { openTab, PageHead, Tabs } from '../../components/page';
-import { Button } from '../../components/text';
 import { useGet } from '../../core/resource';
-import { openAside, query } from '../../core/router';
+import { query } from '../../core/router';
 import { can } from '../../core/session';
 import { Deliveries } from './deliveries';
 import { SubscriptionForm } from './form';
-import { SubscriptionDrawer } from './one';
-import { Subscriptions } from './subscriptions';
+import { Subscriptions } from './one';
 import { type List, SUBSCRIPTIONS } from './types';
 import './page.css';
 
@@ -19,24 +18,17 @@ const TABS = [
 export default function WebhooksPage() {
   const subscriptions = useGet<List<Webhook>>(SUBSCRIPTIONS, { per_page: 100 });
   const tab = openTab(TABS);
-  const open = subscriptions.data?.items.find(({ id }) => id === query('open'));
+  const reload = subscriptions.reload;
+  const before = subscriptions.data?.items.find(({ id }) => id === query('edit'));
   return (
     <div class="webhooks-page">
       <PageHead title="Webhooks" sub="HTTPS requests that notify other servers of events.">
-        {can('admin:write') && (
-          <Button icon="plus" label="New webhook" class="primary" onClick={() => openAside({ edit: 'new' })} />
-        )}
+        <NewButton label="New webhook" />
       </PageHead>
       <Tabs tabs={TABS} />
       {tab === 'subscriptions' && <Subscriptions of={subscriptions} />}
       {tab === 'deliveries' && <Deliveries subscriptions={subscriptions.data?.items ?? []} />}
-      {tab === 'subscriptions' && open && <SubscriptionDrawer of={open} onChanged={subscriptions.reload} />}
-      {can('admin:write') && query('edit') && subscriptions.data && (
-        <SubscriptionForm
-          of={subscriptions.data.items.find(({ id }) => id === query('edit'))}
-          onSaved={subscriptions.reload}
-        />
-      )}
+      {can('admin:write') && query('edit') && subscriptions.data && <SubscriptionForm of={before} onSaved={reload} />}
     </div>
   );
 }

@@ -1,58 +1,121 @@
+/** Webhooks: what each is sent, how that goes, and what can be done to it. */
 import { useState } from 'preact/hooks';
 import type { Webhook, WebhookTest } from '../../../contract/webhooks';
+import { type Action, Actions } from '../../components/actions';
 import { BAD, Badge, GOOD } from '../../components/badge';
+import { Collection } from '../../components/collection';
 import { Code } from '../../components/json';
 import { Drawer } from '../../components/overlays';
 import { Facts, Section } from '../../components/page';
-import { Button, Count, Foreign, Time, Words } from '../../components/text';
+import { Empty } from '../../components/state';
+import { type Column, column, countColumn, textColumn, timeColumn } from '../../components/table';
+import { Count, Foreign, Link, Time, Under, Words } from '../../components/text';
 import { api } from '../../core/api';
 import { href } from '../../core/base';
 import { act, askAndAct } from '../../core/dialogs';
 import { number } from '../../core/format';
+import type { Resource } from '../../core/resource';
 import { aside, openAside } from '../../core/router';
 import { can } from '../../core/session';
 import { Secret } from './form';
-import { Health } from './subscriptions';
-import { FORMS, formOf, subscriptionPath } from './types';
+import { FORMS, formOf, healthOf, type List, subscriptionPath } from './types';
+import { isTold, useAfterEvents } from './updates';
 
-export function SubscriptionDrawer({ of: one, onChanged }: { of: Webhook; onChanged: () => void }) {
+export function Subscriptions({ of: subscriptions }: { of: Resource<List<Webhook>> }) {
+  useAfterEvents(subscriptions.reload, (event) => isTold(subscriptions.data?.items ?? [], event));
+  return (
+    <Collection
+      of={subscriptions}
+      label="Subscriptions"
+      columns={COLUMNS}
+      rowKey={({ id }) => id}
+      rowHref={({ id }) => aside({ open: id })}
+      drawer={(one) => <SubscriptionDrawer of={one} onChanged={subscriptions.reload} />}
+      empty={
+        <Empty icon="webhooks" title="No webhooks yet">
+          A webhook sends events to your server. Create one here, or with{' '}
+          <code>POST /ojs/v1/webhooks/subscriptions</code>.
+        </Empty>
+      }
+    />
+  );
+}
+
+function Health({ of: subscription }: { of: Webhook }) {
+  const [tone, icon, text] = healthOf(subscription);
+  return <Badge look={[tone, icon]} text={text} />;
+}
+
+const COLUMNS: readonly Column<Webhook>[] = [
+  textColumn('url', 'Sent to', {
+    render: ({ id, url, declared }) => (
+      <>
+        <Link to={aside({ open: id })} text={declared ?? url} />
+        {declared !== undefined && <Under text={url} />}
+      </>
+    ),
+  }),
+  column('health', 'Health', (row) => <Health of={row} />, { sort: (row) => healthOf(row)[2] }),
+  column('events', 'Events', ({ events, filter }) => <Wanted events={events} filter={filter} />),
+  timeColumn('last_delivery_at', 'Last delivery', {
+    sort: ({ last_delivery_at: at }) => -Date.parse(at ?? '1970-01-01'),
+  }),
+  countColumn('success_count', 'Delivered', { wide: true }),
+  countColumn('failure_count', 'Abandoned', { tone: 'red' }),
+  countColumn('pending_count', 'Waiting', { wide: true }),
+];
+
+/** What it subscribed to: a few of them, and how many more. */
+export function Wanted({ events, filter }: Pick<Webhook, 'events'> & { filter: Webhook['filter'] | undefined }) {
+  const { queues = [], types = [] } = filter ?? {};
+  const some = events.slice(0, 3);
+  return (
+    <>
+      <Words of={some}>
+        {events.length > some.length && <span class="faint">and {events.length - some.length} more</span>}
+      </Words>
+      {(queues.length > 0 || types.length > 0) && (
+        <small class="under">
+          {queues.length > 0 && <>in {queues.join(', ')} </>}
+          {types.length > 0 && <>of {types.join(', ')}</>}
+        </small>
+      )}
+    </>
+  );
+}
+
+function SubscriptionDrawer({ of: one, onChanged }: { of: Webhook; onChanged: () => void }) {
   const [secret, setSecret] = useState('');
   const [answer, setAnswer] = useState<WebhookTest>();
   const path = subscriptionPath(one.id);
-  const done = async (work: Promise<boolean>) => (await work) && onChanged();
-
+  const gone = () => {
+    openAside({ open: null });
+    onChanged();
+  };
   const test = () =>
     act(async () => {
       setAnswer(undefined);
       setAnswer(await api.post<WebhookTest>(`${path}/test`));
     });
-  const rotate = () =>
-    askAndAct(
-      {
-        title: 'Create a new secret?',
-        text: 'Both secrets sign for 24 hours, so that you can update the receiver.',
-        action: 'Create a new secret',
-      },
-      async () => setSecret((await api.post<{ secret: string }>(`${path}/rotate-secret`)).secret),
+  const rotate = () => {
+    const text = 'Both secrets sign for 24 hours, so that you can update the receiver.';
+    const question = { title: 'Create a new secret?', text, action: 'Create a new secret' };
+    return askAndAct(question, async () =>
+      setSecret((await api.post<{ secret: string }>(`${path}/rotate-secret`)).secret),
     );
-  const toggle = () =>
-    act(() => api.patch(path, { active: !one.active }), one.active ? 'Deliveries paused.' : 'Deliveries resumed.');
-  const remove = async () => {
-    const text = `${number(one.pending_count)} waiting deliveries are dropped.`;
-    const question = { title: 'Delete this webhook?', text, action: 'Delete the webhook', danger: true };
-    if (!(await askAndAct(question, () => api.del(path), 'The webhook is deleted.'))) return;
-    openAside({ open: null });
-    onChanged();
   };
+  const actions: readonly Action<Webhook>[] = [
+    { label: 'Test', run: test },
+    { label: ({ active }) => (active ? 'Disable' : 'Enable'), run: toggle },
+    { label: 'Edit', run: ({ id }) => openAside({ edit: id }) },
+    { label: 'New secret', run: rotate },
+  ];
   return (
     <Drawer title="Webhook">
       {can('admin:write') && (
         <div class="actions">
-          <Button label="Test" onClick={() => done(test())} />
-          <Button label={one.active ? 'Disable' : 'Enable'} onClick={() => done(toggle())} />
-          <Button label="Edit" onClick={() => openAside({ edit: one.id })} />
-          <Button label="New secret" onClick={() => done(rotate())} />
-          <Button label="Delete" class="danger" onClick={remove} />
+          <Actions of={one} actions={actions} onDone={onChanged} />
+          <Actions of={one} actions={[{ label: 'Delete', danger: true, run: remove }]} onDone={gone} />
         </div>
       )}
       {secret && <Secret text={secret} />}
@@ -103,6 +166,17 @@ export function SubscriptionDrawer({ of: one, onChanged }: { of: Webhook; onChan
       </p>
     </Drawer>
   );
+}
+
+function toggle({ id, active }: Webhook): Promise<boolean> {
+  const done = active ? 'Deliveries paused.' : 'Deliveries resumed.';
+  return act(() => api.patch(subscriptionPath(id), { active: !active }), done);
+}
+
+function remove({ id, pending_count }: Webhook): Promise<boolean> {
+  const text = `${number(pending_count)} waiting deliveries are dropped.`;
+  const question = { title: 'Delete this webhook?', text, action: 'Delete the webhook', danger: true };
+  return askAndAct(question, () => api.del(subscriptionPath(id)), 'The webhook is deleted.');
 }
 
 function TestAnswer({ of: answer }: { of: WebhookTest }) {

@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { WorkflowStatus, WorkflowSummary } from '../../../contract/workflows';
 import { Collection } from '../../components/collection';
-import { FilterChips, Filters, Newer, SelectFilter } from '../../components/list';
+import { FilterBar, Newer } from '../../components/list';
 import { PageHead } from '../../components/page';
 import { Empty } from '../../components/state';
 import { type Column, column, timeColumn } from '../../components/table';
@@ -17,6 +17,7 @@ import { cancelWorkflow } from '../workflow/actions';
 import { Done, lastedOf, WorkflowState } from '../workflow/state';
 
 const PER_PAGE = 50;
+const STATES = { running: 'Running', completed: 'Completed', failed: 'Failed', cancelled: 'Cancelled' };
 
 interface WorkflowList {
   items: readonly WorkflowSummary[];
@@ -82,15 +83,7 @@ export default function WorkflowsPage() {
   return (
     <>
       <PageHead title="Workflows" sub={workflows.data && <>{workflows.data.total} in all</>} />
-      <Filters>
-        <SelectFilter
-          name="state"
-          label="State"
-          all="Any state"
-          options={{ running: 'Running', completed: 'Completed', failed: 'Failed', cancelled: 'Cancelled' }}
-        />
-      </Filters>
-      <FilterChips names={{ state: 'State' }} />
+      <FilterBar of={[{ name: 'state', label: 'State', choice: ['Any state', STATES] }]} />
       <Newer count={newer} onShow={show} />
       <Collection
         of={workflows}
