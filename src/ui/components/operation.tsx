@@ -6,7 +6,7 @@ import { failed, toast } from '../core/dialogs';
 import { counted, number } from '../core/format';
 import { StateBadge } from './badge';
 import { Button } from './button';
-import { Dialog, FormEnd, TypeToConfirm } from './overlays';
+import { Confirm, Dialog } from './overlays';
 import { OperationProgress } from './progress';
 import { Failure, Skeleton } from './state';
 import './operation.css';
@@ -98,28 +98,26 @@ export function OperationDialog(props: { of: StartedOperation; onClose: () => vo
 const jobs = (count: number): string => counted(count, 'job');
 const matching = ({ matched, exact }: Preview): string => `${exact ? '' : 'at least '}${jobs(matched)}`;
 
-interface AskedProps {
+function Asked(props: {
   operation: StartedOperation;
   preview: Preview;
   busy: boolean;
   onClose: () => void;
   run: () => void;
-}
-
-function Asked({ operation, preview, busy, onClose, run }: AskedProps) {
-  const [typed, setTyped] = useState('');
+}) {
+  const { operation, preview, busy, onClose, run } = props;
   const { matched, byState, byQueue, left = 0 } = preview;
   const queues = Object.entries(byQueue).sort(([, a], [, b]) => b - a);
-  const wanted = operation.typed ?? String(matched);
-  const isTyped = !operation.danger || typed === wanted || typed.replace(/[\s,.]/g, '') === wanted;
+  const isEmpty = matched === 0;
   return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault();
-        if (isTyped && matched > 0) run();
-      }}
+    <Confirm
+      action={busy ? 'Working…' : `${operation.verb} ${matching(preview)}`}
+      danger={operation.danger}
+      disabled={busy || isEmpty}
+      typed={operation.danger && !isEmpty ? (operation.typed ?? String(matched)) : undefined}
+      onAnswer={(yes) => (yes ? run() : onClose())}
     >
-      <p>{matched === 0 ? 'No job is in a state that allows this.' : operation.text}</p>
+      <p>{isEmpty ? 'No job is in a state that allows this.' : operation.text}</p>
       <ul class="preview">
         {Object.entries(byState).map(([state, count]) => (
           <li key={state}>
@@ -138,19 +136,7 @@ function Asked({ operation, preview, busy, onClose, run }: AskedProps) {
         </p>
       )}
       {left > 0 && <p class="faint">{jobs(left)} will be skipped: their state does not allow this.</p>}
-      {operation.danger && matched > 0 && (
-        <TypeToConfirm
-          {...{ wanted, typed, onType: setTyped }}
-          {...(operation.typed === undefined && { inputMode: 'numeric' })}
-        />
-      )}
-      <FormEnd
-        action={busy ? 'Working…' : `${operation.verb} ${matching(preview)}`}
-        danger={operation.danger}
-        disabled={busy || !isTyped || matched === 0}
-        onCancel={onClose}
-      />
-    </form>
+    </Confirm>
   );
 }
 

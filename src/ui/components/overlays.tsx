@@ -86,48 +86,52 @@ export function FormEnd(props: {
   );
 }
 
-/** What must be typed before something is done that cannot be undone. */
-export function TypeToConfirm(props: {
-  wanted: string;
-  typed: string;
-  onType: (text: string) => void;
-  inputMode?: 'numeric';
+/** Asks for a confirmation. @param props.typed what must be typed first, as it cannot be undone; undefined: nothing */
+export function Confirm(props: {
+  action: string;
+  danger?: boolean | undefined;
+  disabled?: boolean;
+  typed?: string | undefined;
+  onAnswer: (yes: boolean) => void;
+  children: ComponentChildren;
 }) {
-  const { wanted, typed, onType, ...input } = props;
+  const { typed: wanted, disabled, onAnswer, children, ...end } = props;
+  const [typed, setTyped] = useState('');
+  const isNumber = wanted !== undefined && /^\d+$/.test(wanted);
+  const isTyped = wanted === undefined || (isNumber ? typed.replace(/[\s,.]/g, '') : typed) === wanted;
   return (
-    <label class="field">
-      <span>
-        Type <code>{wanted}</code> to confirm
-      </span>
-      <input value={typed} onInput={({ currentTarget }) => onType(currentTarget.value)} autocomplete="off" {...input} />
-    </label>
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (isTyped && !disabled) onAnswer(true);
+      }}
+    >
+      {children}
+      {wanted !== undefined && (
+        <label class="field">
+          <span>
+            Type <code>{wanted}</code> to confirm
+          </span>
+          <input
+            {...{ value: typed, autocomplete: 'off', inputMode: isNumber ? 'numeric' : 'text' }}
+            onInput={({ currentTarget }) => setTyped(currentTarget.value)}
+          />
+        </label>
+      )}
+      <FormEnd {...end} disabled={disabled || !isTyped} onCancel={() => onAnswer(false)} />
+    </form>
   );
 }
 
 export function Questions() {
   const asked = question.value;
-  const [typed, setTyped] = useState('');
   if (!asked) return null;
-  const answer = (yes: boolean) => {
-    setTyped('');
-    asked.answer(yes);
-  };
+  const { title, text, answer, ...confirm } = asked;
   return (
-    <Dialog title={asked.title} onClose={() => answer(false)}>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          answer(true);
-        }}
-      >
-        {asked.text && <p>{asked.text}</p>}
-        {asked.typed !== undefined && <TypeToConfirm {...{ wanted: asked.typed, typed, onType: setTyped }} />}
-        <FormEnd
-          {...{ action: asked.action, danger: asked.danger }}
-          disabled={asked.typed !== undefined && typed !== asked.typed}
-          onCancel={() => answer(false)}
-        />
-      </form>
+    <Dialog title={title} onClose={() => answer(false)}>
+      <Confirm {...confirm} onAnswer={answer}>
+        {text && <p>{text}</p>}
+      </Confirm>
     </Dialog>
   );
 }

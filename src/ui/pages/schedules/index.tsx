@@ -9,7 +9,7 @@ import { Empty } from '../../components/state';
 import { type Column, column, countColumn, textColumn, timeColumn } from '../../components/table';
 import { Foreign, Link, QueueLink, Time, Under } from '../../components/text';
 import { api } from '../../core/api';
-import { useLive } from '../../core/live';
+import { useListUpdates } from '../../core/list-updates';
 import { useGet } from '../../core/resource';
 import { aside, pageNumber, query } from '../../core/router';
 import { can } from '../../core/session';
@@ -20,9 +20,6 @@ import { ACTIONS, pathOf } from './types';
 import './page.css';
 
 const PER_PAGE = 100;
-
-/** With more schedules in a batch than this, the list is loaded once instead. */
-const MAX_ASKED = 12;
 
 const FILTERS: readonly Filter[] = [
   { name: 'q', label: 'Filter by name, queue or type', chip: 'Text' },
@@ -36,32 +33,14 @@ const FILTERS: readonly Filter[] = [
 export default function SchedulesPage() {
   const page = pageNumber();
   const schedules = useGet<CronItems>('crons', { page, per_page: PER_PAGE });
-  const [changed, setChanged] = useState<ReadonlySet<string>>(new Set());
   const [fired, setFired] = useState(0);
 
-  const ask = async (name: string) => {
-    try {
-      const found = await api.get<CronStatus>(pathOf(name));
-      schedules.update((list) => ({ ...list, items: list.items.map((one) => (one.name === name ? found : one)) }));
-    } catch {
-      schedules.reload();
-    }
-  };
-  useLive('all', {
-    onEvents: (events) => {
-      const names = new Set(
-        events.flatMap(({ event, data }) => (event.startsWith('cron.') ? [String(data.cron_name)] : [])),
-      );
-      if (names.size === 0) return;
-      setChanged(names);
-      const known = new Set(schedules.data?.items.map(({ name }) => name));
-      const shown = [...names].filter((name) => known.has(name));
-      if (shown.length < names.size || shown.length > MAX_ASKED) schedules.reload();
-      else for (const name of shown) ask(name);
-    },
-    onGap: schedules.reload,
+  const { changed } = useListUpdates<CronStatus, CronItems, CronStatus>(schedules, {
+    keyOf: nameOf,
+    about: ({ event, data }) => (event.startsWith('cron.') ? String(data.cron_name) : undefined),
+    ask: (name) => api.get(pathOf(name)),
+    isNew: (names) => names.length > 0,
   });
-
   const changedHere = () => {
     schedules.reload();
     setFired((count) => count + 1);

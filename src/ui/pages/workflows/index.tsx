@@ -9,7 +9,8 @@ import { Count, Duration, IdLink, Link } from '../../components/text';
 import { api } from '../../core/api';
 import { href, segment } from '../../core/base';
 import { useNow } from '../../core/clock';
-import { useLive } from '../../core/live';
+import { useListUpdates } from '../../core/list-updates';
+import type { LiveEvent } from '../../core/live';
 import { useGet } from '../../core/resource';
 import { pageNumber, query } from '../../core/router';
 import { can } from '../../core/session';
@@ -29,30 +30,21 @@ export default function WorkflowsPage() {
   const page = pageNumber();
   const state = query('state');
   const workflows = useGet<WorkflowList>('workflows', { page, per_page: PER_PAGE, state });
-  const [changed, setChanged] = useState<ReadonlySet<string>>(new Set());
   const [newer, setNewer] = useState(0);
-
-  /** The list is notified only of a workflow's end; progress is read from the workflow itself. */
-  const ask = async (id: string) => {
-    const found = await api.get<WorkflowStatus>(`workflows/${segment(id)}`).catch(() => undefined);
-    if (!found) return;
-    const { metadata, state: now, completed_at, cancelled_at } = found;
-    workflows.update((list) => ({
-      ...list,
-      items: list.items.map((one) =>
-        one.id !== id
-          ? one
-          : {
-              ...one,
-              state: now,
-              completed_count: metadata.completed_count,
-              failed_count: metadata.failed_count,
-              ...(completed_at && { completed_at }),
-              ...(cancelled_at && { cancelled_at }),
-            },
-      ),
-    }));
-  };
+  const { changed, ask } = useListUpdates<WorkflowSummary, WorkflowList, Partial<WorkflowSummary>>(workflows, {
+    keyOf: ({ id }) => id,
+    about: ({ event, data }) => (event.startsWith('workflow.') ? String(data.workflow_id) : undefined),
+    ask: progressOf,
+    isNew: (ids, events) => {
+      const isStart = ({ event, data }: LiveEvent) =>
+        event === 'workflow.started' && ids.includes(String(data.workflow_id));
+      const started = page > 1 ? 0 : events.filter(isStart).length;
+      const isFirst = workflows.data?.items.length === 0;
+      if (!isFirst) setNewer((count) => count + started);
+      return isFirst && started > 0;
+    },
+    onGap: () => setNewer(0),
+  });
   const runs = workflows.data?.items.filter((one) => one.state === 'running' && one.completed_count === undefined);
   const unknown = runs?.map(({ id }) => id).join();
   useEffect(() => {
@@ -63,23 +55,6 @@ export default function WorkflowsPage() {
     setNewer(0);
     workflows.reload();
   };
-  useLive('all', {
-    onEvents: (events) => {
-      const about = events.filter(({ event }) => event.startsWith('workflow.'));
-      const ids = new Set(about.map(({ data }) => String(data.workflow_id)));
-      if (ids.size === 0) return;
-      const known = new Set(workflows.data?.items.map(({ id }) => id));
-      setChanged(ids);
-      for (const id of ids) if (known.has(id)) ask(id);
-      const started = about.filter(
-        ({ event, data }) => event === 'workflow.started' && !known.has(String(data.workflow_id)),
-      );
-      if (started.length === 0 || page > 1) return;
-      if (known.size === 0) show();
-      else setNewer((count) => count + started.length);
-    },
-    onGap: show,
-  });
   return (
     <>
       <PageHead title="Workflows" sub={workflows.data && <>{workflows.data.total} in all</>} />
@@ -111,6 +86,17 @@ export default function WorkflowsPage() {
       />
     </>
   );
+}
+
+/** The list is notified only of a workflow's end; progress is read from the workflow itself. */
+async function progressOf(id: string): Promise<Partial<WorkflowSummary>> {
+  const path = `workflows/${segment(id)}`;
+  const { metadata, state, completed_at, cancelled_at } = await api.get<WorkflowStatus>(path);
+  return {
+    ...{ state, completed_count: metadata.completed_count, failed_count: metadata.failed_count },
+    ...(completed_at && { completed_at }),
+    ...(cancelled_at && { cancelled_at }),
+  };
 }
 
 const hrefOf = ({ id }: WorkflowSummary) => href(`workflows/${segment(id)}`);
