@@ -82,12 +82,15 @@ describe('the page of a job', { timeout: 900_000 }, () => {
       await facts.getByText(name, { exact: true }).waitFor();
     }
     assert.equal(await facts.getByText('Total time').count(), 0, 'it has not ended');
-    const attempts = section(page, 'Attempts');
-    await attempts.getByText('Attempt 3').waitFor();
-    await attempts.getByText('connect ETIMEDOUT 2', { exact: true }).waitFor();
-    assert.equal(await attempts.locator('.bar-row .run').count(), 3);
-    await attempts.getByText('Stack').last().click();
-    await attempts.getByText('SmtpError: connect ETIMEDOUT 1').waitFor();
+    const trace = page.getByRole('table', { name: 'Trace' });
+    const row = (name) => trace.getByRole('row', { name });
+    await row(/^Attempt 3 active/).waitFor();
+    await trace.getByText('connect ETIMEDOUT 2', { exact: true }).waitFor();
+    assert.equal(await trace.getByRole('row', { name: /^Attempt/ }).count(), 3);
+    await row(/^Attempt 1 failed SmtpError connect ETIMEDOUT 1/)
+      .getByRole('button')
+      .click();
+    await trace.getByText('SmtpError: connect ETIMEDOUT 1').waitFor();
     const log = section(page, 'Log');
     await log.getByText('begins 1').waitFor();
     await log.getByLabel('Minimum level').selectOption('warn');
@@ -96,8 +99,12 @@ describe('the page of a job', { timeout: 900_000 }, () => {
     assert.equal(await log.getByText('begins 1').count(), 0);
     await page.getByText('page 4 of 10').first().waitFor();
     await section(page, 'Checkpoint').getByText('"page"').waitFor();
-    await section(page, 'Steps').getByText('charge', { exact: true }).waitFor();
-    await section(page, 'Timeline').getByText('Attempt 1 failed: SmtpError connect ETIMEDOUT 1').waitFor();
+    await row(/^Progress 40 % page 4 of 10/).waitFor();
+    await row(/^Checkpoint 1/).waitFor();
+    await row(/^charge step done/)
+      .getByRole('button')
+      .click();
+    await trace.getByText('"charged"').waitFor();
     await section(page, 'Meta').getByText('"acme"').waitFor();
     assert.match(
       await page.getByRole('link', { name: 'nightly' }).getAttribute('href'),
@@ -126,10 +133,10 @@ describe('the page of a job', { timeout: 900_000 }, () => {
     await why.getByText(`POST /jobs/${made.id}/signals/confirmed`).waitFor();
     const words = await page.locator('main').innerText();
     assert.doesNotMatch(words, /No attempts yet|:id|\d{4}-\d\d-\d\dT/);
-    await section(page, 'Attempts').getByText('Attempt 1 began').waitFor();
+    const trace = page.getByRole('table', { name: 'Trace' });
+    await trace.getByRole('row', { name: /^Attempt 1 asleep/ }).waitFor();
     await page.locator('.facts').first().getByText('1 of 3', { exact: true }).waitFor();
-    await section(page, 'Timeline').getByText('Waits for the signal confirmed').waitFor();
-    await section(page, 'Steps').getByText('waits for the signal').waitFor();
+    await trace.getByRole('row', { name: /^confirmed waits for the signal/ }).waitFor();
     await assertAccessible(page);
     await why.getByRole('button', { name: 'Send signal' }).click();
     const dialog = page.getByRole('dialog', { name: 'Send confirmed' });
@@ -145,6 +152,79 @@ describe('the page of a job', { timeout: 900_000 }, () => {
     const seen = await open(viewer.job.id, { key: KEYS.viewer });
     await seen.getByText(/^Waiting for confirmed/).waitFor();
     assert.equal(await seen.getByRole('button', { name: 'Send signal' }).count(), 0);
+  });
+
+  it('draws a durable run on one time axis, and opens what each part of it left', async () => {
+    const { job: made } = await board.call('POST', 'jobs', {
+      ...{ type: 'work.durable', args: [], options: { queue: 'job.durable' } },
+    });
+    const page = await open(made.id);
+    const trace = page.getByRole('table', { name: 'Trace' });
+    const row = (name) => trace.getByRole('row', { name });
+    await row(/^approved waits for the signal/).waitFor();
+    await board.call('POST', `jobs/${made.id}/signals/approved`, { payload: { by: 'ada' } });
+    await row(/^cooling sleeps/).waitFor({ timeout: SOON_MS });
+    const names = await trace
+      .locator('tbody th')
+      .evaluateAll((cells) => cells.map((cell) => cell.querySelector('bdi').textContent));
+    assert.deepEqual(names, ['Created', 'Attempt 1', 'charge', 'approved', 'ship', 'cooling']);
+    await page.getByText(/^Steps are recorded without times/).waitFor();
+    // What has no time of its own lies between the moments on record around it.
+    const timesOf = async (name) => {
+      const text = await row(name).locator('.track').textContent();
+      return /^(between|from) (.+) (?:and|to) (.+)$/.exec(text).slice(1);
+    };
+    const [charge, approved, ship, cooling] = await Promise.all(
+      [/^charge/, /^approved/, /^ship/, /^cooling/].map(timesOf),
+    );
+    assert.deepEqual(
+      [charge, approved, ship].map(([word]) => word),
+      ['between', 'between', 'between'],
+    );
+    assert.equal(charge[2], approved[2], 'it was done before the signal arrived');
+    assert.equal(ship[1], approved[2], 'it began after the signal');
+    assert.deepEqual(cooling.slice(0, 2), ['from', ship[2]], 'the sleep began after it');
+    await row(/^approved signal received/)
+      .getByRole('button', { expanded: false })
+      .focus();
+    await page.keyboard.press('Enter');
+    await trace.getByText('"by"').waitFor();
+    assert.equal(
+      await row(/^approved/)
+        .getByRole('button', { expanded: true })
+        .count(),
+      1,
+    );
+    await row(/^cooling/)
+      .getByRole('button')
+      .click();
+    await trace.getByText(/^in 1 d 1\d h$/).waitFor();
+    await assertAccessible(page);
+    await page.setViewportSize({ width: 390, height: 844 });
+    await page.emulateMedia({ colorScheme: 'dark' });
+    await assertNoSideways(page);
+    await assertAccessible(page);
+  });
+
+  it('draws a part of 500 steps, and more of them on request', async () => {
+    const id = await worker.enqueue('job.steps');
+    await worker.take('job.steps');
+    const steps = Object.fromEntries(Array.from({ length: 500 }, (_, n) => [`page-${n}`, { result: n }]));
+    const page = await open(id, {
+      width: 390,
+      prepare: (fresh) =>
+        fresh.route(/\/admin\/jobs\/[^/]+\?timeline/, async (route) => {
+          const answer = await route.fetch();
+          await route.fulfill({ json: { ...(await answer.json()), steps } });
+        }),
+    });
+    const trace = page.getByRole('table', { name: 'Trace' });
+    await trace.getByText('page-499').waitFor();
+    const shown = () => trace.locator('tbody tr').count();
+    assert.equal(await shown(), 60);
+    await assertNoSideways(page);
+    await page.getByRole('button', { name: '442 earlier' }).click();
+    assert.equal(await shown(), 300);
   });
 
   it('changes within a second of what happens', async () => {

@@ -15,6 +15,13 @@ export default defineHandlers({
     const paid = await ctx.waitFor('confirmed', { timeout: '48h' });
     return { paid };
   },
+  'work.durable': async (_, ctx) => {
+    await ctx.step('charge', () => ({ charged: 12 }));
+    const by = await ctx.waitFor('approved', { timeout: '48h' });
+    await ctx.step('ship', () => 'shipped');
+    await ctx.sleep('cooling', '36h');
+    return { by };
+  },
   'work.do': async (job) => {
     const [{ fail, final, ms = 0 } = {}] = job.args as [Wanted?];
     if (ms > 0) await new Promise((resolve) => setTimeout(resolve, ms));

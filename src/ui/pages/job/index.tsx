@@ -14,12 +14,12 @@ import { type Resource, useGet } from '../../core/resource';
 import { query } from '../../core/router';
 import { can, session } from '../../core/session';
 import { Actions } from './actions';
-import { Attempts } from './attempts';
 import { EditDrawer } from './edit';
 import { JobFacts } from './facts';
+import { Log } from './log';
 import { Payload } from './payload';
 import { RetryPolicy } from './retry';
-import { Log, Timeline } from './story';
+import { Trace } from './trace';
 import type { Job } from './types';
 import { Waiting } from './waiting';
 import './page.css';
@@ -101,19 +101,14 @@ function Shown({ job, reload }: { job: Job; reload: () => void }) {
       <JobFacts of={job} />
       <div class="columns">
         <div>
-          <Section title="Attempts">
+          <Section title="Trace">
             <div class="card">
-              <Attempts of={job} />
+              <Trace of={job} />
             </div>
           </Section>
           <Section title="Log">
             <div class="card">
               <Log of={job.log} />
-            </div>
-          </Section>
-          <Section title="Timeline">
-            <div class="card">
-              <Timeline of={job} />
             </div>
           </Section>
         </div>
