@@ -47,7 +47,7 @@ export interface Crons<Job extends CronJob = CronJob> {
    * @returns the job; `deduplicated: true` when its unique policy has found another @throws {NotFoundError}
    */
   trigger(name: string): Promise<JobEnvelope>;
-  /** The jobs that an entry enqueued recently, and its skipped fires. @param options.limit 1 … 50 */
+  /** Jobs that an entry enqueued recently, and skipped fires. @param options.limit 1 … 50 @throws {NotFoundError} */
   history(name: string, options?: { limit?: number }): Promise<CronHistory>;
 }
 

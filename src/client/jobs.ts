@@ -84,7 +84,7 @@ export interface StoredJobs {
   retry(id: string): Promise<JobEnvelope>;
   /** Every job that matches, newest first, read page by page, each at most once. Later jobs are not included. */
   list(query?: JobQuery, options?: ListOptions): AsyncGenerator<JobEnvelope>;
-  /** One page of {@link StoredJobs.list}. @param options.limit 1 … 200; default 100 */
+  /** A page of {@link StoredJobs.list}. @param options `limit`: 1 … 200, default 100; `cursor`: a `nextCursor` */
   page(query?: JobQuery, options?: { limit?: number; cursor?: string }): Promise<JobPage>;
   /** How many jobs match, without reading them. */
   count(query?: JobQuery): Promise<number>;
