@@ -40,7 +40,6 @@ export function roleOf(scopes: readonly Scope[]): Role {
   return names.find((name) => isSame(ROLES[name])) ?? 'custom';
 }
 
-/** Members of an entry of `API_KEYS`. */
 const MEMBERS = ['key', 'role', 'scopes', 'name'];
 
 /** What no key separated by commas contains: such text was meant as JSON, and lost its brackets. */

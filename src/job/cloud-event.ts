@@ -12,10 +12,8 @@ import { isTraceparent } from './trace';
 
 type Event = Record<string, unknown>;
 
-/** Longest text of an attribute, in characters. */
 const MAX_TEXT = 8192;
 
-/** Attributes whose name begins so are Tocsin's own. */
 const OWN_PREFIX = 'tocsin';
 const OWN = ['tocsinqueue', 'tocsindelay', 'tocsinpriority'];
 

@@ -108,8 +108,8 @@ export function refusal(
   message: string,
   more: { [K in keyof Omit<ErrorData, 'status' | 'code' | 'message'>]?: ErrorData[K] | undefined } = {},
 ): ApiError {
-  const told = { ...more, ...(more.details && { details: quoted(more.details) }) };
-  const given = Object.entries(told).filter(([, value]) => value !== undefined);
+  const members = { ...more, ...(more.details && { details: quoted(more.details) }) };
+  const given = Object.entries(members).filter(([, value]) => value !== undefined);
   return new ApiError({
     status,
     code,

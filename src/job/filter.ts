@@ -34,7 +34,6 @@ export interface JobFilter {
   ended?: Range;
   /** When it ended; for a job that has not ended, when it was enqueued. */
   aged?: Range;
-  /** Type of the last error. */
   error_type?: string;
   /** Is it a dead letter? */
   dead?: boolean;

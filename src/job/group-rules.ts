@@ -14,8 +14,8 @@ class Named<T> {
   private readonly beginnings = new Map<string, T>();
   private readonly lengths: readonly number[];
 
-  constructor(said: Readonly<Record<string, T>> | undefined) {
-    for (const [name, value] of Object.entries(said ?? {})) {
+  constructor(values: Readonly<Record<string, T>> | undefined) {
+    for (const [name, value] of Object.entries(values ?? {})) {
       if (name.endsWith('*')) this.beginnings.set(name.slice(0, -1), value);
       else this.names.set(name, value);
     }
@@ -55,13 +55,13 @@ export class GroupRules {
     const pattern = new Named(Object.fromEntries(own.filter(([name]) => name.endsWith('*'))));
     // Members that a name leaves out are those of its pattern.
     this.limits = new Named(
-      Object.fromEntries(own.map(([name, said]) => [name, { ...base, ...pattern.of(name), ...said }])),
+      Object.fromEntries(own.map(([name, limits]) => [name, { ...base, ...pattern.of(name), ...limits }])),
     );
     this.weights = new Named(weights);
     this.overrides = new Map(
-      Object.entries(overridden).map(([group, said]) => [group, { ...this.saidOf(group), ...said }]),
+      Object.entries(overridden).map(([group, override]) => [group, { ...this.ownLimitsOf(group), ...override }]),
     );
-    const all = [base, ...own.map(([, said]) => said), ...this.overrides.values()];
+    const all = [base, ...own.map(([, limits]) => limits), ...this.overrides.values()];
     this.boundConcurrency = all.some(({ concurrency }) => concurrency !== undefined);
     this.boundWaiting = all.some(({ max_waiting }) => max_waiting !== undefined);
     const periods = all.flatMap(({ rate }) => rate?.period_ms ?? []);
@@ -69,20 +69,18 @@ export class GroupRules {
   }
 
   limitsOf(group: string): GroupLimits {
-    return this.overrides.get(group) ?? this.saidOf(group);
+    return this.overrides.get(group) ?? this.ownLimitsOf(group);
   }
 
   /** What limits a group, without operators' overrides. */
-  private saidOf(group: string): GroupLimits {
+  private ownLimitsOf(group: string): GroupLimits {
     return this.limits.of(group) ?? this.base;
   }
 
-  /** The groups of which operators say something. */
   get overridden(): Iterable<string> {
     return this.overrides.keys();
   }
 
-  /** Does an operator keep the group from starting jobs? */
   isPaused(group: string): boolean {
     return this.overrides.get(group)?.paused === true;
   }

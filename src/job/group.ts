@@ -16,7 +16,6 @@ import { MAX_STARTS, type Quota, quotaReader } from './limits/policy';
 import type { JobBody } from './record';
 import { quote } from './text';
 
-/** Characters of a group's name at most. */
 export const MAX_GROUP_LENGTH = 255;
 
 /** The group of a job: the one that it names, else the key of its limits, if it names one. */
@@ -41,7 +40,6 @@ export interface GroupLimits {
   max_waiting?: number;
 }
 
-/** What becomes of a job for which its group has no room. */
 export const GROUP_OVERFLOWS = ['reject', 'drop_oldest'] as const;
 
 /** What a queue says of its groups: first what limits each of them. */
@@ -180,8 +178,8 @@ export function withGroupOverride(
   change: GroupChange | null,
 ): GroupOverrides {
   const after = new Map(Object.entries(overrides));
-  const { paused, ...said } = { ...after.get(group), ...change };
-  const members = Object.entries(said).filter(([, value]) => value !== null);
+  const { paused, ...limits } = { ...after.get(group), ...change };
+  const members = Object.entries(limits).filter(([, value]) => value !== null);
   const override: GroupOverride = { ...Object.fromEntries(members), ...(paused === true && { paused }) };
   if (order === 'strict') refuseInStrict(override, '');
   if (change && Object.keys(override).length > 0) after.set(group, override);

@@ -54,9 +54,9 @@ export function historyOfJob(record: JobRecord): HistoryEvent[] {
     moved(occurred_at, 'active', state);
   }
   const { snoozed, first_started_at: first } = history;
-  const isTold = first === undefined || failures.some((failure) => failedAttempt(failure).started_at === first);
+  const isListed = first === undefined || failures.some((failure) => failedAttempt(failure).started_at === first);
   const running = record.state === 'active' || record.state === 'completed';
-  if (!isTold && !(running && first === history.started_at)) started(1, first);
+  if (!isListed && !(running && first === history.started_at)) started(1, first);
   if (snoozed) {
     const { since, until, signal } = snoozed;
     note('job.snoozed', since, { until: formatInstant(until), ...(signal !== undefined && { signal }) });

@@ -28,7 +28,6 @@ export interface PackedJobs {
 /** Jobs that travel as columns from this number on; below, that costs more than it saves. */
 const SHORTEST_TABLE = 4;
 
-/** New jobs in a message. */
 export type SentJobs = NewJob[] | Table<NewJob> | PackedJobs;
 
 const charsOf = (jobs: readonly NewJob[]) => jobs.reduce((sum, { body }) => sum + body.length, 0);

@@ -2,9 +2,7 @@
 
 /** Slips in a name of this many characters are one; a longer name may have one for each such part. */
 const CHARS_PER_SLIP = 5;
-/** Slips at most, however long the name. */
 const MAX_SLIPS = 3;
-/** Names compared at most. */
 const MAX_NAMES = 2_000;
 
 /** How many slips a name of this length may have and still be recognised. */

@@ -82,9 +82,7 @@ export interface NewJob {
   /** The job layer of the retry policy including `max_attempts`, to be checked over the queue's own layers. */
   retry?: RetryInput;
   unique?: UniquePolicy;
-  /** Its limits. Read by `job/limits`. */
   limit?: LimitPolicy;
-  /** Whose job it is, see `job/group`. */
   group?: string;
   /** What its body says of it. */
   coalesced?: Coalesced;
@@ -138,7 +136,6 @@ export interface JobHistory {
   cancelled_at?: number;
   discarded_at?: number;
   retry_delay_ms?: number;
-  /** Why the job was discarded. */
   reason?: string;
   /** Until then (epoch ms) a nack without an attempt repeats the report of the pushed attempt that failed last. */
   told_until?: number;
@@ -156,7 +153,6 @@ export interface JobHistory {
   unused?: UnusedClaims;
 }
 
-/** When a handler continues. */
 export interface Snooze {
   /** After this many ms, at most 36500 days… */
   in?: number;
@@ -249,6 +245,5 @@ export interface AnnouncedType {
   timeout_ms?: number;
   max_attempts?: number;
   concurrency?: number;
-  /** Its jobs run by the chunk. */
   batch?: ChunkSettings;
 }

@@ -17,10 +17,8 @@ import { v5 as nameBased } from 'uuid';
 import { isObject } from './envelope/fields';
 import { NAMED_GROUP, namedGroup, namedKey, overridePath } from './waiting';
 
-/** Stands in the place of what is not shown. */
 export const REDACTED = '[redacted]';
 
-/** Begins every pseudonym. */
 const PSEUDONYM = '[redacted:';
 
 /** Is this what stands for something, rather than the thing itself? */
@@ -76,7 +74,7 @@ const STEP_PAYLOADS: ReadonlySet<string> = new Set(['result', 'error']);
 const AUDITED: ReadonlySet<string> = new Set(['change', 'filter']);
 
 /** Of an error: what its handler has said, not what the protocol makes of it. */
-const TOLD: ReadonlySet<string> = new Set(['message', 'stack', 'backtrace', 'details']);
+const ERROR_TEXTS: ReadonlySet<string> = new Set(['message', 'stack', 'backtrace', 'details']);
 
 /** Reads rules. @throws {Error} naming the rule that is wrong */
 export function readRedactionRules(texts: readonly string[]): RedactionRules {
@@ -126,7 +124,6 @@ export function redactor(rules: RedactionRules, pseudonym = pseudonyms('')): Red
     return fits === null ? REDACTED : inside(value, fits);
   };
 
-  /** A value below a payload. */
   const inside = (value: unknown, fits: Fits): unknown => {
     if (Array.isArray(value)) {
       return value.map((item: unknown, place) => {
@@ -150,9 +147,11 @@ export function redactor(rules: RedactionRules, pseudonym = pseudonyms('')): Red
   const error = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(error);
     const fits = at('error', []);
-    const told = (name: string, item: unknown) => (fits === null ? REDACTED : member(name, item, fits));
-    if (typeof value === 'string') return told('message', value);
-    return isObject(value) ? mapped(value, (item, name) => (TOLD.has(name) ? told(name, item) : around(item))) : value;
+    const errorText = (name: string, item: unknown) => (fits === null ? REDACTED : member(name, item, fits));
+    if (typeof value === 'string') return errorText('message', value);
+    return isObject(value)
+      ? mapped(value, (item, name) => (ERROR_TEXTS.has(name) ? errorText(name, item) : around(item)))
+      : value;
   };
 
   /** In the audit log, what is done to a limit key or a group has that as its target. */

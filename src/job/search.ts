@@ -45,7 +45,6 @@ export function searcherFor(words: readonly string[]): (job: Searched) => boolea
   };
 }
 
-/** The part of a body that is searched. */
 function carriedBy(body: string): string {
   try {
     const { args, meta, tags } = parseExactly(body) as Record<string, unknown>;

@@ -52,8 +52,8 @@ export function* grouped<T>(
 /** Bytes of all that travels with a job: its body, result, error history, progress, checkpoint and steps. */
 export function bytesOfView({ record }: JobView): number {
   const { body, result, history, progress_data, checkpoint, steps } = record;
-  const told = JSON.stringify([history, progress_data, checkpoint]);
-  return MEMBERS + bytesOf(body) + bytesOf(told) + bytesOf(result ?? '') + bytesOf(steps ?? '');
+  const shown = JSON.stringify([history, progress_data, checkpoint]);
+  return MEMBERS + bytesOf(body) + bytesOf(shown) + bytesOf(result ?? '') + bytesOf(steps ?? '');
 }
 
 /** The first of these, at most `limit`. Asks for no more than it gives. */

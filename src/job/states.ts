@@ -47,7 +47,6 @@ export const JOB_STATES = [
 ] as const;
 export type JobState = (typeof JOB_STATES)[number];
 
-/** States that end a job. */
 export const TERMINAL_STATES: readonly JobState[] = ['completed', 'cancelled', 'discarded'];
 
 export type Position = JobState | 'held' | 'none' | 'gone';

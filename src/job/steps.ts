@@ -11,7 +11,6 @@ export type StepRecord = JobStep;
 
 export type Steps = Record<string, StepRecord>;
 
-/** Most records of a job. */
 export const MAX_STEPS = 1000;
 /** Largest records of a job, in bytes of their JSON text. A row holds 2 MB, its checkpoint of 1 MiB included. */
 export const MAX_STEPS_BYTES = 768 * 1024;

@@ -67,7 +67,7 @@ export function attemptsOf(record: JobRecord): Attempt[] {
 export function timelineOf(record: JobRecord, { log, checkpoint, progress, steps }: Beside): TimelineEntry[] {
   const entries: TimelineEntry[] = historyOfJob(record).map(({ event_type, at, actor, data }) => ({
     ...{ at, kind: event_type.replace(/^job\./, '') },
-    ...toldOf(data),
+    ...membersOf(data),
     ...(actor.type === 'worker' && { worker_id: actor.id }),
   }));
   for (const { at, level, message, fields } of log)
@@ -83,7 +83,7 @@ export function timelineOf(record: JobRecord, { log, checkpoint, progress, steps
 }
 
 /** What an event says; what a handler said of its failure stands in `error`, as everywhere. */
-function toldOf({ code, type, message, ...data }: Record<string, unknown>): Record<string, unknown> {
+function membersOf({ code, type, message, ...data }: Record<string, unknown>): Record<string, unknown> {
   return code === undefined ? defined({ ...data, type }) : { ...data, error: { code, type, message } };
 }
 

@@ -27,7 +27,6 @@ export const WAITING_REASONS = [
 
 export type WaitingReason = (typeof WAITING_REASONS)[number];
 
-/** What a job waits for. */
 export interface WaitingFor {
   reason: WaitingReason;
   /** When this began, as well as it can be known; epoch ms. */
@@ -47,7 +46,6 @@ export interface WaitingFor {
 
 /** The key in the detail of a wait, marked by words, so that redacting a one-letter key replaces nothing else. */
 export const namedKey = (key: string) => `the key ${key}`;
-/** A group in the detail of a wait. */
 export const namedGroup = (group: string) => `the group ${JSON.stringify(quote(group))}`;
 export const NAMED_GROUP = /the group ("(?:[^"\\]|\\.)*")/;
 

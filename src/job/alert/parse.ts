@@ -16,10 +16,8 @@ import { invalidRequest } from '../errors';
 import { isWebhookId } from '../webhook/ids';
 import { ALERT_METRICS, type AlertMetric, type StoredAlert } from './rule';
 
-/** What a client may say of a rule. */
 export type AlertMembers = Omit<StoredAlert, 'id' | 'created_at' | 'updated_at'>;
 
-/** The longest time that a number must be too high, ms. */
 const LONGEST_FOR_MS = 86_400_000;
 
 const readFor: Reader<number> = (value, field) => {
@@ -30,7 +28,6 @@ const readFor: Reader<number> = (value, field) => {
 
 const readSubscription = readText(isWebhookId, 'must be the id of a webhook subscription');
 
-/** The bound of a metric. Of an age a duration will do. */
 const readAbove = (metric: AlertMetric): Reader<number> =>
   metric === 'error_rate'
     ? readNumber(0, 1)

@@ -51,7 +51,6 @@ export interface Reading {
 
 export type AlertEvent = 'alert.firing' | 'alert.resolved';
 
-/** What became of a rule. */
 export interface Judged {
   after: AlertState;
   event?: AlertEvent;

@@ -5,7 +5,6 @@ import { cut } from '../text';
 
 export const MAX_ERROR_NAME = 255;
 export const MAX_ERROR_MESSAGE = 8 * 1024;
-/** Classes of an error that are looked at. */
 const MAX_CLASSES = 32;
 const MAX_DETAILS = 16 * 1024;
 

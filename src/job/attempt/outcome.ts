@@ -17,9 +17,7 @@ export interface AttemptName {
 export interface AttemptFailure extends ReportedError {
   /** The handler Worker died without an answer. */
   crash?: boolean;
-  /** The lease ran out. */
   visibility_expired?: boolean;
-  /** The handler Worker has no handler for the type. */
   no_handler?: boolean;
   /** The target refused the delivery itself (401, 403, 404, 405). */
   target_rejected?: boolean;
@@ -45,7 +43,6 @@ export type AttemptOutcome = OutcomeNotes &
   (
     | { kind: 'completed' /** JSON text, if there is a result. */; result?: string }
     | { kind: 'failed'; error: AttemptFailure }
-    /** The handler continues later. */
     | { kind: 'snoozed'; snooze: Snooze }
     | { kind: 'released'; release: Release }
   );
@@ -71,10 +68,8 @@ export type EndReport = AttemptName &
     refusal?: ErrorData;
   };
 
-/** What an attempt reports while it continues, in its worker's report. */
 export type NoteReport = AttemptName & RunNote;
 
-/** One of many reports. */
 export type Report = EndReport | NoteReport;
 
 export function isEnd(report: Report): report is EndReport {

@@ -27,7 +27,6 @@ import { keptResult, refusalOfResult, unkept } from './result';
 
 type Json = Record<string, unknown>;
 
-/** Code of a failure whose handler named none. */
 const DEFAULT_ERROR_CODE = 'handler_error';
 
 /** Most classes of an error that are read; of these the first ones count. */
@@ -162,7 +161,7 @@ function readNotes(entry: Json, kind: AttemptOutcome['kind'], now: number): Outc
   const { log, progress, checkpoint, steps, enqueue } = entry;
   // Most say nothing.
   if ((log ?? progress ?? checkpoint ?? steps ?? enqueue) === undefined) return undefined;
-  const read = given(steps, (said) => readSteps(said, 'steps'));
+  const read = given(steps, (records) => readSteps(records, 'steps'));
   return defined({
     log: given(log, (lines) => heardLines(lines, now)),
     progress: isObject(progress) ? readProgress(progress, 'progress.') : undefined,

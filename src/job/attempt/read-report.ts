@@ -27,7 +27,6 @@ export const readWorkerId = readPathName(MAX_NAME);
 const readDeliveryId = readName(MAX_NAME);
 
 export interface ReportNaming {
-  /** The job that its path names. */
   pathId?: string | undefined;
   /** What stands in for a missing `delivery_id`. */
   delivery?: string | undefined;

@@ -40,7 +40,6 @@ function jobOf(entry: Outcome<Report> | undefined): string | undefined {
   return typeof job_id === 'string' ? job_id : undefined;
 }
 
-/** Why a report is answered as refused although it was taken. */
 function refusalIn(entry: Outcome<Report> | undefined): ErrorData | undefined {
   return entry?.ok && 'refusal' in entry.value ? entry.value.refusal : undefined;
 }

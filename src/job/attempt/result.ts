@@ -5,7 +5,6 @@ import { FLAWS, unstorableIn } from '../envelope/storable';
 import { type ErrorData, payloadTooLarge, refusal } from '../errors';
 import { type AttemptOutcome, failed } from './outcome';
 
-/** The JSON text of a result, or why it cannot be kept. */
 export type KeptResult = { text: string } | { why: UnkeptResult };
 
 /** Why a result cannot be kept. Another run would return the same, so it ends the job. */

@@ -51,13 +51,11 @@ export interface CronDefinition {
   limit?: number;
   enabled: boolean;
   description?: string;
-  /** The group that declares it. */
   group?: string;
   /** The queue its jobs go to, which owns the entry. */
   queue: string;
   /** The job that each fire enqueues, in the form of an enqueue. */
   template: Record<string, unknown>;
-  /** Fingerprint of the template's unique policy. */
   fingerprint?: string;
 }
 
@@ -73,7 +71,6 @@ export const CRON_NAME_RULE = `must be lower-case letters, digits, "." and "-", 
 
 export const readCronName = readText(isCronName, CRON_NAME_RULE);
 
-/** The context in which an entry is read. */
 export interface CronContext {
   /** Epoch ms. */
   now: number;
@@ -83,7 +80,6 @@ export interface CronContext {
   base?: CronDefinition;
   /** The name in the path of the request; the body may repeat it. */
   name?: string;
-  /** The group that declares the entry. */
   group?: string | undefined;
   /** Gets the members that nothing reads. */
   unknown?: UnknownMembers | undefined;
@@ -174,7 +170,6 @@ export function sameSchedule(a: CronDefinition, b: CronDefinition): boolean {
 
 /** One fire. Times in epoch ms. */
 export interface Fire {
-  /** When it happens. */
   now: number;
   /** The time in the schedule that the fire stands for; absent when an operator triggered it. */
   tick?: number;
@@ -251,7 +246,6 @@ function readMissed(input: Record<string, unknown>, prefix: string): { policy?: 
 const readMissedPolicy: Reader<MissedPolicy> = (value, field) =>
   readWord(MISSED_POLICIES)(typeof value === 'string' ? value.replaceAll('-', '_') : value, field);
 
-/** The name of an IANA time zone. */
 export const readZone: Reader<string> = (value, field) => {
   if (typeof value === 'string' && isZone(value)) return value;
   const example = 'such as "America/New_York" or "UTC"; offsets and abbreviations ignore daylight saving time';

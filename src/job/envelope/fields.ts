@@ -148,7 +148,6 @@ export function readPathName(max: number): Reader<string> {
   );
 }
 
-/** The name of a queue. */
 export const readQueueName = readText(isQueueName, QUEUE_RULE, QUEUE_SCHEMA);
 
 export const readUuidV7 = readText(isUuidV7, 'must be a UUIDv7 in lower case', { format: 'uuid' });

@@ -7,9 +7,7 @@ import { type ApiError, invalidPolicy, invalidRequest } from '../errors';
 import { notKnown } from '../near-miss';
 import { describe, described, type Reader, readObject, type Schema } from './fields';
 
-/** A member that must be there. */
 type RequiredMember<T> = Reader<T> & { required: true };
-/** A member of which null is a value, and not absence. */
 type NullableMember<T> = Reader<T | null> & { nullable: true };
 
 /** What each member is read by: as it is, or marked by {@link required} or {@link nullable}. */
@@ -17,7 +15,6 @@ export type Members = Readonly<Record<string, Reader<unknown> & { required?: tru
 
 type Read<M> = M extends Reader<infer T> ? T : never;
 
-/** What a table of members reads. */
 export type MembersOf<M extends Members> = {
   [N in keyof M as M[N] extends RequiredMember<unknown> ? N : never]: Read<M[N]>;
 } & {
@@ -51,7 +48,6 @@ export function nullable<T>(read: Reader<T>): NullableMember<T> {
   return Object.assign(copy, { schema: () => orNull(describe(read)), nullable: true as const });
 }
 
-/** A schema that takes null too. */
 function orNull(schema: Schema): Schema {
   const { type, enum: words } = schema;
   if (type === undefined) return { anyOf: [schema, { type: 'null' }] };

@@ -20,14 +20,11 @@ export function isQueueName(text: string): boolean {
   return text.length <= MAX_QUEUE_LENGTH && QUEUE.test(text);
 }
 
-/** The grammars as JSON Schemas. */
 export const TYPE_SCHEMA = { type: 'string', pattern: TYPE.source, maxLength: MAX_TYPE_LENGTH };
 export const QUEUE_SCHEMA = { type: 'string', pattern: QUEUE.source, maxLength: MAX_QUEUE_LENGTH };
 
-/** What a job type must look like, for messages. */
 export const TYPE_RULE =
   'must be lower-case words joined by dots (letters, digits, "_" and "-", each word starting with a letter), at most 255 characters';
 
-/** What a queue name must look like, for messages. */
 export const QUEUE_RULE =
   'must be lower-case letters, digits, "." and "-", starting with a letter or digit, at most 128 characters';

@@ -37,7 +37,6 @@ const BACKSLASH = 0x5c;
 /** What the parts of a JSON text say that are outside of its strings. */
 export interface Outline {
   depth: number;
-  /** Digits in a row, at most. */
   digits: number;
   hasExponent: boolean;
 }

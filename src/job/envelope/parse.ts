@@ -37,7 +37,6 @@ const KNOWN_OPTIONS: ReadonlySet<string> = new Set(IN_OPTIONS);
 const MISPLACED: ReadonlySet<string> = new Set([...BESIDE_OPTIONS, ...optionsThat('beside')]);
 const unknownOption = withoutEffect(IN_OPTIONS);
 
-/** The verdict about a name that is not an option. */
 const aboutOption: Verdict = (name) =>
   MISPLACED.has(name) ? 'has no effect there: it belongs next to options.' : unknownOption(name);
 
@@ -52,7 +51,6 @@ export function noteUnknownOptions(unknown: UnknownMembers, options: Record<stri
   unknown.note(options, KNOWN_OPTIONS, path, aboutOption);
 }
 
-/** The context in which a job is read. */
 export interface ParseContext {
   /** Epoch ms; relative times count from here. */
   now: number;

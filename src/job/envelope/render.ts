@@ -43,7 +43,7 @@ export function renderJob(view: JobView, variables: Variables, body?: JobBody, r
   };
   setDefined(envelope, 'retry', written.retry);
   if (room?.takes(policy) ?? true) envelope.retry_effective = policy.retry_effective;
-  if (!saysOnlyWhatToRun(written)) addOptions(envelope, written);
+  if (!isMinimal(written)) addOptions(envelope, written);
   addCourse(envelope, record, written);
   // The second spread keeps a stored unknown member from shadowing a name that the envelope has gained since.
   const { extra } = written;
@@ -74,7 +74,7 @@ const SHOWN = optionsThat('shown');
 /** What a body consists of that says nothing but what to run, and when. */
 const PLAIN: ReadonlySet<string> = new Set(['type', 'args', 'meta', 'scheduled_at']);
 
-export function saysOnlyWhatToRun(body: Head): boolean {
+export function isMinimal(body: Head): boolean {
   for (const name in body) if (!PLAIN.has(name)) return false;
   return true;
 }

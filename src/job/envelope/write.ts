@@ -6,11 +6,11 @@ import { defined } from './fields';
 import {
   addCourse,
   type Envelope,
+  isMinimal,
   isUntouched,
   type PolicyRoom,
   policyOf,
   renderJob,
-  saysOnlyWhatToRun,
   startOf,
   textOfPolicy,
   type Variables,
@@ -48,7 +48,6 @@ export function writeJob(
   return `${start},${payload},"priority":${priority},"attempt":${attempt},${policy},${course}${limit}}`;
 }
 
-/** Texts that many jobs have in common, as JSON. */
 const quotes = new Map<string, string>();
 const MAX_QUOTES = 1000;
 
@@ -67,7 +66,7 @@ const ARGS = ',"args":';
 
 /** `args` and `meta` as they are stored, if the body has nothing else to show. */
 function plainPayload(record: JobRecord, body: Head): string | undefined {
-  if (!saysOnlyWhatToRun(body)) return undefined;
+  if (!isMinimal(body)) return undefined;
   const { body: text } = record;
   const type = quoted(record.type);
   const start = TYPE.length + type.length;

@@ -18,7 +18,6 @@ export const EXPORT_VERSION = 1;
 export const PART_LINES = 500;
 export const PART_CHARS = 256 * 1024;
 
-/** Characters of a line at most. */
 export const MAX_LINE_CHARS = 16 * 1024 * 1024;
 
 export interface ExportHeader {
@@ -69,10 +68,8 @@ export async function hashOf(text: string): Promise<string> {
 
 const partHash = (header: string, lines: readonly string[]) => hashOf(`${[header, ...lines].join('\n')}\n`);
 
-/** Does this line hold a job? */
 export const isJobLine = (line: string): boolean => line.startsWith('{"job":');
 
-/** Puts lines into parts. */
 export class PartWriter {
   private readonly header: string;
   private lines: string[] = [];

@@ -71,7 +71,6 @@ const PERIOD_WORDS: Readonly<Record<string, number>> = {
   day: 86_400_000,
 };
 
-/** What a key must look like, for messages. */
 export const KEY_RULE =
   'must be letters, digits, ".", "_", ":" and "-", starting with a letter or digit, at most 255 characters';
 
@@ -138,7 +137,6 @@ const readPolicy = readMembers(
   notMember,
 );
 
-/** A job's limits as its producer may write them. */
 export const LIMIT_POLICY_SCHEMA = () => describe(readPolicy);
 
 /**

@@ -25,7 +25,6 @@ export class Starts {
     this.total = moments.reduce((sum, [, count]) => sum + count, 0);
   }
 
-  /** The text to store; empty when nothing is remembered. */
   get entries(): readonly Moment[] {
     return this.moments;
   }
@@ -35,7 +34,6 @@ export class Starts {
     return this.total;
   }
 
-  /** Notes `count` starts now. */
   add(now: number, count: number, periodMs: number): void {
     this.keep(now, periodMs);
     const last = this.moments.at(-1);

@@ -41,7 +41,6 @@ const START = { completed: 16, failed: 16 + 17, queue_time: 16 + 2 * 17 } as con
 const MOST: Record<HistogramName, number> = { completed: 14, failed: 14, queue_time: 15 };
 const LONGEST = new Set(Object.values(MOST));
 
-/** How many numbers a meter has. */
 const SIZE = START.queue_time + 1 + QUEUE_TIME_BOUNDS.length + 1;
 
 export type Meter = number[];

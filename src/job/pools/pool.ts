@@ -39,7 +39,6 @@ const MAX_QUEUES = 50;
 /** Before the name of a pool, where a fetch names queues. */
 const PREFIX = 'pool:';
 
-/** May a pool be called so? As queues may. */
 export const readPoolName = readQueueName;
 
 /** The pool that a fetch names in place of queues; undefined: none. @throws {ApiError} 400 beside queues */

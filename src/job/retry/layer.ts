@@ -11,9 +11,7 @@ import { readDuration, readJitter, readMs } from './jitter';
 import type { BackoffStrategy, RetryLayer } from './policy';
 import { PRESETS } from './presets';
 
-/** The largest number of runs. */
 export const MAX_ATTEMPTS = 2_147_483_647;
-/** The largest coefficient. */
 export const MAX_COEFFICIENT = 1000;
 
 const readStrategy = readMeaning<BackoffStrategy>({
@@ -23,7 +21,6 @@ const readStrategy = readMeaning<BackoffStrategy>({
 const readPreset = readMeaning(PRESETS);
 const readFirstIndex = reader<0 | 1>((value) => ([0, 1] as const).find((index) => index === value), 'must be 0 or 1');
 
-/** From `min` to `max` entries. */
 const readEntries = <T>(min: number, max: number, read: Reader<T>): Reader<T[]> => {
   const readArray = reader(
     (value) => (Array.isArray(value) && value.length >= min && value.length <= max ? value : undefined),

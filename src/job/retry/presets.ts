@@ -60,5 +60,4 @@ const sidekiq: Preset = {
   jitter: { kind: 'per_attempt', amount: 10 * SECOND, step: SECOND, deterministic: false },
 };
 
-/** The presets by the name that `preset` takes. */
 export const PRESETS: Readonly<Record<PresetName, Readonly<Preset>>> = { ojs, zzz, chasqui, zizq, sidekiq };

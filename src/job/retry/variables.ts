@@ -17,7 +17,6 @@ const EXPONENT = 'DEFAULT_BACKOFF_EXPONENT';
 const JITTER = 'DEFAULT_BACKOFF_JITTER';
 const FORMULA = [BASE, EXPONENT, JITTER];
 
-/** The variables that are read. */
 export const RETRY_VARIABLES: readonly string[] = [LIMIT, ...FORMULA];
 
 const NUMBER = /^\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/;

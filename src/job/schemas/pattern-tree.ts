@@ -1,6 +1,5 @@
 /** Reads regular expressions of schemas. What a {@link Pattern} cannot follow in one pass over a text is refused. */
 
-/** Characters of a pattern at most. */
 const MAX_PATTERN = 512;
 
 /** What a pattern consists of. `char` has the source of one character: a literal, an escape or a class. */

@@ -126,12 +126,12 @@ export class Validation {
     }
     if (anyOf !== undefined && this.countFitting(list(anyOf), at, at.seen ? Number.POSITIVE_INFINITY : 1) === 0) {
       fits = no(at, 'Instance does not match any subschemas.');
-      this.tellAll(list(anyOf), at);
+      this.reportAll(list(anyOf), at);
     }
     if (oneOf !== undefined) {
       const matches = this.countFitting(list(oneOf), at, Number.POSITIVE_INFINITY);
       if (matches !== 1) fits = no(at, `Instance does not match exactly one subschema (${matches} matches).`);
-      if (matches === 0) this.tellAll(list(oneOf), at);
+      if (matches === 0) this.reportAll(list(oneOf), at);
     }
     return this.conditional(schema, at) && fits;
   }
@@ -150,7 +150,7 @@ export class Validation {
     return count;
   }
 
-  private tellAll(schemas: readonly unknown[], at: At): void {
+  private reportAll(schemas: readonly unknown[], at: At): void {
     for (const schema of schemas) if (!isFull(at)) this.fits(schema, { ...at, seen: undefined });
   }
 

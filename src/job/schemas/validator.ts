@@ -4,7 +4,6 @@ import type { Misfit } from './misfit';
 import { Validation, type ValuePlace } from './validation';
 import { OutOfWork, type Work } from './work';
 
-/** Characters of one message at most. */
 const MAX_MESSAGE = 300;
 
 const TOO_MUCH: Misfit = {

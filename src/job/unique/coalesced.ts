@@ -122,16 +122,16 @@ export class Gathering implements Target {
   /** The body of the job with all that it has taken. */
   get body(): string {
     const { written, newcomers } = this;
-    const told = newcomers.length > 0 ? this.coalesced : written.coalesced;
+    const coalesced = newcomers.length > 0 ? this.coalesced : written.coalesced;
     const body = { ...written, args: [...written.args, ...newcomers.flat()] };
-    return bodyStartingAt(body, written.scheduled_at, told);
+    return bodyStartingAt(body, written.scheduled_at, coalesced);
   }
 
   /** A job that is not enqueued yet, with all that it has taken. */
   applyTo(job: NewJob): NewJob {
     const { scheduledAt: _, ...rest } = job;
-    const told = this.taken > 0 && { coalesced: this.coalesced };
+    const merged = this.taken > 0 && { coalesced: this.coalesced };
     const { scheduled_at } = this.written;
-    return { ...rest, ...(scheduled_at !== undefined && { scheduledAt: scheduled_at }), ...told, body: this.body };
+    return { ...rest, ...(scheduled_at !== undefined && { scheduledAt: scheduled_at }), ...merged, body: this.body };
   }
 }

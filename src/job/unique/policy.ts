@@ -57,7 +57,6 @@ const ON_CONFLICT: Readonly<Record<string, UniquePolicy['on_conflict']>> = {
   accumulate: 'accumulate',
 };
 
-/** Most enqueues that accumulate in one job. */
 export const MAX_ACCUMULATED = 1_000;
 
 /** Not started yet: a job in these states may be changed by newcomers. */
@@ -79,11 +78,9 @@ const SAMPLES: Readonly<Record<'leading' | 'trailing', (window: number) => Terms
 const readNames = readSome(100, readName(255));
 const isDimension = (name: string): name is Dimension => DIMENSIONS.includes(name as Dimension);
 
-/** A text, or names. */
 const readKey: Reader<string | string[]> = (value, field) =>
   (typeof value === 'string' ? readName(255) : readNames)(value, field);
 
-/** A policy, member by member. */
 export const readUniquePolicy = readMembers(
   {
     keys: readSome(100, readWord(DIMENSIONS)),

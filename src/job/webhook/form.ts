@@ -34,15 +34,15 @@ export function bodyIn(form: WebhookForm | undefined, body: string): string {
   return JSON.stringify(filled(form.template, event, { left: MAX_FILLED }));
 }
 
-// ---- what has happened, for humans -------------------------------------------------------------
+// ---- what happened, for humans -------------------------------------------------------------
 
-interface Told {
+interface Summary {
   title: string;
   /** What it is about. */
   detail: string;
 }
 
-function toldOf({ type, subject, data }: Json): Told {
+function summaryOf({ type, subject, data }: Json): Summary {
   const about = isObject(data) ? data : {};
   const { name, metric, value, above, queue, job_type, error, reason, message } = about;
   const where = queue === undefined ? '' : ` in ${text(queue)}`;
@@ -54,9 +54,9 @@ function toldOf({ type, subject, data }: Json): Told {
       detail: `${text(metric)} is ${text(value)}; the bound is ${text(above)}.${why}`,
     };
   }
-  const said = isObject(error) ? error.message : (error ?? message ?? reason);
+  const reported = isObject(error) ? error.message : (error ?? message ?? reason);
   const of = job_type === undefined ? '' : `: ${text(job_type)}`;
-  return { title: `${text(type)}${of}${where}`, detail: [said, subject].filter(Boolean).map(text).join(' – ') };
+  return { title: `${text(type)}${of}${where}`, detail: [reported, subject].filter(Boolean).map(text).join(' – ') };
 }
 
 const text = (value: unknown): string => (typeof value === 'string' ? value : (JSON.stringify(value) ?? ''));
@@ -64,7 +64,7 @@ const text = (value: unknown): string => (typeof value === 'string' ? value : (J
 // ---- Slack -------------------------------------------------------------------------------------
 
 function slackOf(event: Json): Json {
-  const { title, detail } = toldOf(event);
+  const { title, detail } = summaryOf(event);
   return { text: cut(`*${slackText(title)}*\n${slackText(detail)}`.trimEnd(), MAX_SUMMARY) };
 }
 
@@ -103,7 +103,7 @@ function pagerDutyOf(event: Json, routing_key: string): Json {
   const data = isObject(event.data) ? event.data : {};
   const begun = RESOLVES.get(type);
   const about = data.alert_id === undefined ? subject : `${text(data.alert_id)}/${text(data.queue)}`;
-  const { title, detail } = toldOf(event);
+  const { title, detail } = summaryOf(event);
   return {
     routing_key,
     event_action: begun === undefined ? 'trigger' : 'resolve',

@@ -95,7 +95,7 @@ const readLabels: Reader<unknown> = (value, field) => {
   return value;
 };
 
-const readSaid = readMembers({
+const readMembersOfBeat = readMembers({
   state: readState,
   shutdown: readBoolean,
   hostname: readName(MAX_NAME),
@@ -111,8 +111,16 @@ function readBeat(
   queues: string[] | undefined,
   active_jobs: number | undefined,
 ): WorkerBeat {
-  const { state: said = 'running', shutdown, hostname, pid, concurrency, labels, version } = readSaid(body, '');
-  const state = shutdown === true && said !== 'stopped' ? 'shutting_down' : said;
+  const {
+    state: reported = 'running',
+    shutdown,
+    hostname,
+    pid,
+    concurrency,
+    labels,
+    version,
+  } = readMembersOfBeat(body, '');
+  const state = shutdown === true && reported !== 'stopped' ? 'shutting_down' : reported;
   // Where there is no process id, clients send 0.
   const facts = defined({ hostname, pid: pid || undefined, queues, concurrency, labels, version });
   return { worker_id, state, facts, ...defined({ active_jobs }) };

@@ -27,12 +27,11 @@ export const MAX_MESSAGE = 8 * 1024 * 1024;
 /** Longest `types`, with what is taken by the chunk, in characters of JSON: they must outlive the object's memory. */
 const MAX_TYPES_CHARS = 1200;
 
-/** Who connects, and what it takes. */
 export interface Connection {
   worker_id: string;
   /** Only jobs of these types; absent: any. */
   types?: string[];
-  /** What its handlers of these types say of themselves; absent: what was said before holds. */
+  /** What its handlers of these types say of themselves; absent: what was message before holds. */
   handlers?: AnnouncedType[];
   /** Which jobs it takes by the chunk. */
   chunks?: PulledChunks;
@@ -53,7 +52,6 @@ export interface SpokenBatch {
   trace?: Trace;
 }
 
-/** What a worker says. */
 export type WorkerMessage =
   | { type: 'ready'; count: number }
   | { type: 'report'; id: number; reports: Outcome<Report>[]; ready?: number }
@@ -90,39 +88,39 @@ export function parseMessage(data: string | ArrayBuffer): Record<string, unknown
 }
 
 /** Reads a message. @param workerId of the connection's worker @param now epoch ms @throws {ApiError} 400, 413 */
-export function readMessage(said: Record<string, unknown>, workerId: string, now: number): WorkerMessage {
-  const type = optional(said, 'type', readType);
+export function readMessage(message: Record<string, unknown>, workerId: string, now: number): WorkerMessage {
+  const type = optional(message, 'type', readType);
   switch (type) {
     case undefined:
       throw invalidRequest('type', `type is required and must be one of ${TYPES.join(', ')}.`);
     case 'ready':
-      return { type, count: readCount(said.count, 'count') };
+      return { type, count: readCount(message.count, 'count') };
     case 'report': {
-      const ready = optional(said, 'ready', readCount);
-      const id = readNumber(said.id, 'id');
-      const reports = readReports(said.reports, 'reports', workerId, now);
+      const ready = optional(message, 'ready', readCount);
+      const id = readNumber(message.id, 'id');
+      const reports = readReports(message.reports, 'reports', workerId, now);
       for (const report of reports) if (report.ok) report.value.worker_id = workerId;
       return { type, id, reports, ...defined({ ready }) };
     }
     case 'enqueue':
-      return { type, batch: readBatch(said) };
+      return { type, batch: readBatch(message) };
     case 'heartbeat':
       return {
         type,
-        heard: readHeartbeat({ ...said, worker_id: workerId }),
-        ...defined({ id: optional(said, 'id', readNumber) }),
+        heard: readHeartbeat({ ...message, worker_id: workerId }),
+        ...defined({ id: optional(message, 'id', readNumber) }),
       };
     case 'pong':
-      return { type, n: readNumber(said.n, 'n') };
+      return { type, n: readNumber(message.n, 'n') };
     default:
       return { type };
   }
 }
 
-function readBatch(said: Record<string, unknown>): SpokenBatch {
-  const id = readNumber(said.id, 'id');
-  const jobs = entriesIn(said, 'jobs');
-  const idempotency_key = optional(said, 'idempotency_key', readKey);
-  const trace = readTrace(optional(said, 'traceparent', readString), optional(said, 'tracestate', readString));
+function readBatch(message: Record<string, unknown>): SpokenBatch {
+  const id = readNumber(message.id, 'id');
+  const jobs = entriesIn(message, 'jobs');
+  const idempotency_key = optional(message, 'idempotency_key', readKey);
+  const trace = readTrace(optional(message, 'traceparent', readString), optional(message, 'tracestate', readString));
   return { id, jobs, ...defined({ idempotency_key, trace }) };
 }

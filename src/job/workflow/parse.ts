@@ -24,7 +24,6 @@ import {
 /** Jobs of one workflow, callbacks included. */
 export const MAX_JOBS = MAX_BATCH_SIZE;
 
-/** How deep workflows may nest, the outermost included. */
 export const MAX_DEPTH = 10;
 
 /** Entries of all `depends_on` lists together. */

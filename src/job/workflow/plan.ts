@@ -3,7 +3,6 @@
 /** `graph` is the form without a type: steps that name their dependencies. */
 export type NodeKind = 'job' | 'chain' | 'group' | 'batch' | 'graph';
 
-/** When a batch calls back. */
 export const CALLBACKS = ['on_complete', 'on_success', 'on_failure'] as const;
 export type Callback = (typeof CALLBACKS)[number];
 
@@ -20,7 +19,6 @@ export interface PlanNode {
   needs?: number[];
   /** Of a batch, or a graph that is one: the jobs that follow its end. */
   callbacks?: Partial<Record<Callback, number>>;
-  /** This job is such a callback. */
   callback?: Callback;
   type?: string;
   queue?: string;
