@@ -47,7 +47,7 @@ export function warningsOf({ warnings }: Terminal): { warnings?: string[] } {
 
 type Read = (text: string, before?: never) => unknown;
 
-/** How it is written, what it means, how it is read (a function, or one of these words; absent: as text), its default. */
+/** How it is written, what it means, how it is read (a function or a choice of words; absent: as text), its default. */
 export type Flag = readonly [
   written: string,
   description: string,
