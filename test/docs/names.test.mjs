@@ -1,6 +1,6 @@
 // What the documents name exists: commands with their options, scripts, variables, calls of the client.
 import assert from 'node:assert/strict';
-import { readdirSync } from 'node:fs';
+import { globSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { lexer } from 'marked';
@@ -56,6 +56,21 @@ describe('commands of tocsin that the documents name', () => {
     assert.ok(named.length > 40, `only ${named.length} were found`);
     assert.deepEqual(
       wrong(named, (text) => problemOf(wordsOf(text))),
+      [],
+    );
+  });
+});
+
+describe('commands of tocsin that the dashboard and the program name', () => {
+  it('exist', () => {
+    const paths = globSync('src/{cli,ui}/**/*.{ts,tsx}', { cwd: root });
+    const named = paths.flatMap((path) =>
+      Array.from(read(path).matchAll(/npx tocsin ([a-z][\w-]*)/g), ([, text]) => ({ path, text })),
+    );
+    assert.ok(named.length > 10, `only ${named.length} were found`);
+    const known = program.commands.map((one) => one.name());
+    assert.deepEqual(
+      wrong(named, (text) => (known.includes(text) ? undefined : 'there is no such command')),
       [],
     );
   });

@@ -57,8 +57,9 @@ export function WorkerTable({ workers, reload }: { workers: Resource<WorkerList>
       {({ items, summary }) =>
         summary.total === 0 ? (
           <Empty icon="workers" title="No workers yet">
-            A worker that pulls appears with its first heartbeat: <code>npx tocsin create worker</code>, or{' '}
-            <code>POST /ojs/v1/workers/heartbeat</code>. Handlers that jobs are pushed to are listed below.
+            A worker that pulls appears with its first heartbeat: call <code>runWorker</code> of{' '}
+            <code>tocsin/client</code>, or <code>POST /ojs/v1/workers/heartbeat</code>. Handlers that jobs are pushed to
+            are listed below.
           </Empty>
         ) : (
           <>
