@@ -137,6 +137,58 @@ describe('tocsin init', () => {
     assert.match(stdout, /^\[\[migrations\]\]\ntag = "v1"\nnew_sqlite_classes = \["QueueObject"/);
     assert.equal((await run('init', '--print', 'yaml')).code, 2);
   });
+
+  it('prints the lines that a configuration lacks: in its format, with its next tag, flags and environments', async () => {
+    const own = '[[migrations]]\ntag = "v7"\nnew_sqlite_classes = ["Cart"]\n';
+    worker(undefined, own + own.replace('[[', '[[env.eu.'));
+    write('wrangler.toml', read('wrangler.toml').replace('2026-04-01', '2025-10-01'));
+    const { stdout } = await run('init', '--print');
+    const [top, eu] = stdout.split('# env.eu\n');
+    assert.match(top, /^compatibility_flags: add "enable_ctx_exports"/);
+    assert.match(top, /^\[\[migrations\]\]\ntag = "v8"\nnew_sqlite_classes = \["QueueObject"/m);
+    assert.match(eu, /^\[\[env\.eu\.migrations\]\]\ntag = "v8"\n/);
+    assert.match((await run('init', '--print', 'jsonc')).stdout, /"tag": "v8"/);
+    await init();
+    assert.equal((await run('init', '--print')).stdout, 'Nothing to add: wrangler.toml has what the queue needs.\n');
+  });
+
+  it('says how to run an existing Worker, also where its dev script runs something else', async () => {
+    worker();
+    assert.match((await init()).stdout, /^Next:\n {2}npm install\n {2}npm run dev\n/m);
+    rmSync(folder, { recursive: true });
+    mkdirSync(folder);
+    worker();
+    write('package.json', '{"scripts":{"dev":"wrangler dev"}}');
+    assert.match((await init()).stdout, /^Next:\n {2}npm install\n {2}npx tocsin dev\n/m);
+  });
+
+  it('adds the test pool to an existing Worker, unless its Vitest does not fit', async () => {
+    const pool = '@cloudflare/vitest-pool-workers';
+    worker();
+    await init();
+    const { devDependencies } = JSON.parse(read('package.json'));
+    assert.match(devDependencies[pool], /^npm:@cloudflare\/vitest-plugin@/);
+    assert.ok(devDependencies.vitest);
+    assert.match(read('vitest.config.mts'), /configPath: '\.\/wrangler\.toml'/);
+    assert.match((await init()).stdout, /^Nothing to do/);
+    for (const [vitest, isAdded] of [
+      ['^3.2.4', false],
+      ['~4.0.18', false],
+      ['^4.1.0', true],
+    ]) {
+      rmSync(folder, { recursive: true });
+      mkdirSync(folder);
+      worker();
+      write('package.json', JSON.stringify({ devDependencies: { vitest } }));
+      write('vite.config.ts', 'export default {};\n');
+      await init();
+      assert.deepEqual(Object.keys(JSON.parse(read('package.json')).devDependencies), [
+        'vitest',
+        ...(isAdded ? [pool] : []),
+      ]);
+      assert.ok(!existsSync(join(folder, 'vitest.config.mts')));
+    }
+  });
 });
 
 describe('tocsin dev', () => {

@@ -11,7 +11,7 @@ import { install, managerOf } from '../project/install';
 import { exportLine } from '../project/main-module';
 import { originFor } from '../project/origin';
 import { packageName } from '../project/package-json';
-import { nameIn, type Plan, planInit, scriptIn } from '../project/plan';
+import { linesNeeded, nameIn, type Plan, planInit, scriptIn } from '../project/plan';
 import { type ConfigFormat, findConfig, snippet } from '../project/wrangler-config';
 
 interface Options {
@@ -39,7 +39,7 @@ export function initCommand(terminal: Terminal, version: string, folder: string 
     .addOption(new Option('--tocsin <spec>', 'version or location of the package').env('TOCSIN_SPEC').hideHelp())
     .option('--json', 'print JSON');
   return command.action(async (named: string | undefined, options: Options) => {
-    if (options.print) return printSnippet(terminal, options.print === true ? 'jsonc' : options.print, options.json);
+    if (options.print) return printLines(terminal, resolve(named ?? folder ?? '.'), options);
     const asks = terminal.interactive && !options.yes && !options.json;
     if (!asks && !options.yes && !options.dryRun) {
       throw usageError(
@@ -85,9 +85,12 @@ export function initCommand(terminal: Terminal, version: string, folder: string 
   });
 }
 
-function printSnippet(terminal: Terminal, format: ConfigFormat, json?: boolean): void {
-  const lines = { format, config: snippet(format), exports: exportLine() };
-  print(terminal, json, lines, () => lines.config.trimEnd());
+function printLines(terminal: Terminal, folder: string, { print: given, json }: Options): void {
+  const found = findConfig(folder);
+  const format = typeof given === 'string' ? given : (found?.format ?? 'jsonc');
+  const config = found ? linesNeeded({ ...found, format }) : snippet(format);
+  const nothing = `Nothing to add: ${found?.file} has what the queue needs.`;
+  print(terminal, json, { format, config, exports: exportLine() }, () => config.trimEnd() || nothing);
 }
 
 /** Writes what is planned. A file that has come into being meanwhile is not overwritten. */
@@ -119,7 +122,8 @@ function nextText(folder: string, plan: Plan, installs: boolean, terminal: Termi
   const steps = [
     ...(here === '' ? [] : [`cd ${shellWord(here)}`]),
     ...(installs || !plan.install ? [] : [`${manager} install`]),
-    `${manager} run dev`,
+    // A Worker may have a script of its own under this name.
+    scriptIn(folder, 'dev')?.includes('tocsin dev') ? `${manager} run dev` : 'npx tocsin dev',
     'npx tocsin enqueue greeting.write Ada --wait      # in a second terminal',
   ];
   const note = deploysByItself(folder)

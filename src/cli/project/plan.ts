@@ -16,7 +16,7 @@ import {
   vitestConfig,
   wranglerConfig,
 } from './templates';
-import { DEV_DEPENDENCIES, INSTALL_SCRIPTS } from './toolchain';
+import { DEV_DEPENDENCIES, INSTALL_SCRIPTS, POOL } from './toolchain';
 import {
   type ConfigFormat,
   type ConfigNeeds,
@@ -146,8 +146,10 @@ function addToWorker(project: Folder, config: WranglerConfig, { name, tocsin }: 
     project.plan.byHand.push(workerBeside(config, String(main), framework, name));
     return;
   }
+  const scripts = { dev: 'tocsin dev', deploy: 'tocsin deploy' };
+  const devDependencies = addTestPool(project, config);
   project.extendPackage(
-    { dependencies: { tocsin }, scripts: { dev: 'tocsin dev', deploy: 'tocsin deploy' } },
+    { dependencies: { tocsin }, devDependencies, scripts },
     `${JSON.stringify({ private: true, type: 'module' }, null, 2)}\n`,
   );
   extendConfig(project, config);
@@ -165,6 +167,21 @@ function addToWorker(project: Folder, config: WranglerConfig, { name, tocsin }: 
     }
   }
   openLocalhost(project);
+}
+
+/** The tools of tests in the Workers runtime, unless the project has a Vitest that does not fit. */
+function addTestPool(project: Folder, { file }: WranglerConfig): Wanted[string] {
+  const { vitest, [POOL]: pool } = DEV_DEPENDENCIES;
+  const { dependencies, devDependencies } = (packageIn(project.path) ?? {}) as Partial<Wanted>;
+  const present = { ...dependencies, ...devDependencies }.vitest;
+  if (present !== undefined && !/^\D*(4\.[1-9]|5)/.test(String(present))) return {};
+  const configs = ['vitest.config', 'vite.config'].flatMap((name) =>
+    ['ts', 'mts', 'js', 'mjs'].map((extension) => `${name}.${extension}`),
+  );
+  if (configs.every((path) => project.read(path) === undefined)) {
+    project.create('vitest.config.mts', vitestConfig(file), 'tests in the Workers runtime');
+  }
+  return { vitest, [POOL]: pool };
 }
 
 /** A Worker that a build writes cannot hold the queue: it binds one that does. */
@@ -210,11 +227,26 @@ const flagsIn = ({ flags }: ConfigNeeds) =>
   `the flag${flags.length > 1 ? 's' : ''} ${flags.map(({ flag }) => flag).join(', ')}`;
 
 function linesFor(config: WranglerConfig, needs: ConfigNeeds, env: string | undefined): ByHand {
-  const flags = needs.flags.map(({ flag }) => JSON.stringify(flag)).join(', ');
-  const flag = flags === '' ? '' : `compatibility_flags: add ${flags}\n`;
-  const lines = needs.classes.length > 0 ? snippetFor(config, needs.classes, env) : '';
   const where = env === undefined ? '' : `for env.${env}, `;
-  return { path: config.file, why: `${where}it cannot be extended without rewriting it`, lines: flag + lines };
+  const why = `${where}it cannot be extended without rewriting it`;
+  return { path: config.file, why, lines: partLines(config, needs, env) };
+}
+
+function partLines(config: WranglerConfig, { flags, classes }: ConfigNeeds, env: string | undefined): string {
+  const missing = flags.map(({ flag }) => JSON.stringify(flag)).join(', ');
+  const flag = missing === '' ? '' : `compatibility_flags: add ${missing}\n`;
+  return flag + (classes.length > 0 ? snippetFor(config, classes, env) : '');
+}
+
+/** The lines that a configuration lacks, in its format; those of an environment below its name. */
+export function linesNeeded(config: WranglerConfig): string {
+  const comment = config.format === 'toml' ? '#' : '//';
+  return partsOf(config)
+    .flatMap((env) => {
+      const lines = partLines(config, needsOf(config, env), env);
+      return lines === '' ? [] : [env === undefined ? lines : `${comment} env.${env}\n${lines}`];
+    })
+    .join('\n');
 }
 
 /** Puts the queue into the main module, with its handlers in a module beside it. */

@@ -29,9 +29,12 @@ export const NEEDED_FLAGS: readonly NeededFlag[] = [
 /** Of a new project: known to every wrangler since 4.86, which is what Node 20 gets. */
 export const COMPATIBILITY_DATE = '2026-05-03';
 
+/** Runs tests in the Workers runtime; it needs Vitest 4.1 or newer. */
+export const POOL = '@cloudflare/vitest-pool-workers';
+
 /** Tools of a new project. They work on Node 20, too: `node` puts a newer one before it in every npm script. */
 export const DEV_DEPENDENCIES: Readonly<Record<string, string>> = {
-  '@cloudflare/vitest-pool-workers': 'npm:@cloudflare/vitest-plugin@1.5.0',
+  [POOL]: 'npm:@cloudflare/vitest-plugin@1.5.0',
   '@cloudflare/workers-types': '5.20261117.1',
   node: '24.21.0',
   typescript: '7.0.2',

@@ -213,8 +213,9 @@ function tableOf(text: string, env: string): [start: number, end: number] {
   const headers = [...text.matchAll(/^[ \t]*\[.*$/gm)];
   const own = [`[env.${env}]`, `[env."${env}"]`];
   const at = headers.findIndex(([line]) => own.includes(line.replace(/#.*/, '').replaceAll(/\s/g, '')));
-  const start = at < 0 ? text.length : (headers[at]?.index ?? 0);
-  return [start, headers[at + 1]?.index ?? text.length];
+  // Its arrays of tables need no table of its own.
+  if (at < 0) return [text.length, text.length];
+  return [headers[at]?.index ?? 0, headers[at + 1]?.index ?? text.length];
 }
 
 function tomlClasses({ tag, new_sqlite_classes }: NewMigration, env?: string, byExports = false): string {
