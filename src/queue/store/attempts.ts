@@ -3,6 +3,7 @@ import { tellCompleted, tellStarted } from './job-events';
 import type { JobRow } from './job-row';
 import { check, forgetIdentity, positionOf } from './jobs';
 import { keptUntil } from './own-retention';
+import { deleteRows } from './own-rows';
 import type { Named, Observed, QueueParts, Stored, Woken } from './parts';
 import { leaves } from './row-places';
 import { bodyOf, groupOfRow, historyOf } from './row-texts';
@@ -93,10 +94,7 @@ export class Completions {
   end(): void {
     const { sql, blocks } = this.q.store;
     const { own, forgotten } = this;
-    if (own.length === 1) sql.exec('DELETE FROM jobs WHERE key = ?', own[0]).toArray();
-    else if (own.length > 1) {
-      sql.exec('DELETE FROM jobs WHERE key IN (SELECT value FROM json_each(?))', JSON.stringify(own)).toArray();
-    }
+    deleteRows(sql, own);
     blocks.vanish(forgotten);
     this.own = [];
     this.forgotten = [];

@@ -19,7 +19,7 @@ import { type JobRow, STATE } from './job-row';
 import { learn } from './limits/place';
 import { MOVE, moveOf } from './moves';
 import { endOf, keptUntil } from './own-retention';
-import { writeRow } from './own-rows';
+import { deleteRows, writeChange, writeRow } from './own-rows';
 import type { Configured, Named, Observed, QueueParts, Stored, Woken } from './parts';
 import { rowByKey } from './row-lookup';
 import { enters, leaves } from './row-places';
@@ -76,21 +76,6 @@ export class IllegalMove extends Error {
     super(`The move ${move} does not lead from ${from} to ${to}.`);
   }
 }
-
-/** Columns that a move may change. */
-const COLUMNS = [
-  'state',
-  'priority',
-  'due_at',
-  'attempt',
-  'claims',
-  'enqueued_at',
-  'expires_at',
-  'ended_at',
-  'body',
-  'history',
-  'holds_group',
-] as const;
 
 /** Columns that define the position of a row. */
 const PLACE = ['state', 'due_at', 'priority'] as const;
@@ -230,7 +215,15 @@ export function move(q: QueueParts, row: JobRow, kind: Move, change: Change, now
   const isAgain = active !== undefined && after.state === STATE.waiting && waitsWithOthers(q, row, after);
   const { meters } = q.observed;
   const isFound = meters.moved(kind, row, after, active, now);
-  if (!isAgain) write(q, row, after, end && { keepUntil }, isFound ? meters.textForRow(row.key) : undefined);
+  if (!isAgain) {
+    const metersText = isFound ? meters.textForRow(row.key) : undefined;
+    const beside = {
+      ...(end && { keep_until: keepUntil ?? null }),
+      ...(metersText !== undefined && { meters: metersText }),
+    };
+    const isInBlock = q.store.blocks.holds(row.key);
+    if (writeChange(q.store.sql, row, after, beside, isInBlock) && isInBlock) q.store.blocks.leave(row.key);
+  }
   q.store.gates.changed(row.key, row.holds_group, after.holds_group);
   q.store.tally.left(row);
   q.store.tally.entered(after);
@@ -268,41 +261,10 @@ function afterAttempt(
   };
 }
 
-/**
- * Writes changed columns, or the whole row of a job that moves out of its block.
- * @param ends the job's own retention, if it ends by this and has one @param metersText text carried by the row
- */
-function write(
-  q: Stored,
-  before: JobRow,
-  after: JobRow,
-  ends: { keepUntil: number | undefined } | undefined,
-  metersText: string | undefined,
-): void {
-  const changed = COLUMNS.filter((column) => before[column] !== after[column]);
-  const sets = changed.map((column) => `${column} = ?`);
-  const values: (string | number | null)[] = changed.map((column) => after[column]);
-  if (ends) {
-    sets.push('keep_until = ?');
-    values.push(ends.keepUntil ?? null);
-  }
-  if (sets.length === 0 && metersText === undefined) return;
-  if (q.store.blocks.holds(before.key)) {
-    writeRow(q.store.sql, after, ends?.keepUntil, metersText);
-    q.store.blocks.leave(before.key);
-    return;
-  }
-  if (metersText !== undefined) {
-    sets.push('meters = ?');
-    values.push(metersText);
-  }
-  q.store.sql.exec(`UPDATE jobs SET ${sets.join(', ')} WHERE key = ?`, ...values, before.key).toArray();
-}
-
 /** After an attempt a job waits with others of the transaction, unless special; its own row is deleted: one row. */
 function waitsWithOthers({ store: { sql, blocks } }: Stored, before: JobRow, after: JobRow): boolean {
   if (!blocks.retries.takes(after)) return false;
-  if (!blocks.holds(before.key)) sql.exec('DELETE FROM jobs WHERE key = ?', before.key).toArray();
+  if (!blocks.holds(before.key)) deleteRows(sql, [before.key]);
   else blocks.leave(before.key);
   blocks.retries.add(after);
   return true;
@@ -368,7 +330,7 @@ export function remove(
   leaves(q, row, active);
   if (isOpen(row)) q.store.depth.gone(row);
   q.store.recordSequence(row.key);
-  if (!q.store.blocks.holds(row.key)) q.store.sql.exec('DELETE FROM jobs WHERE key = ?', row.key).toArray();
+  if (!q.store.blocks.holds(row.key)) deleteRows(q.store.sql, [row.key]);
   q.store.blocks.vanish([row.key]);
   q.store.gates.changed(row.key, row.holds_group, null);
   q.store.tally.left(row);

@@ -124,7 +124,7 @@ export class Restoration {
       blocks.retries.add(row);
     } else {
       const end = endOf(row.state);
-      writeRow(sql, row, end && keptUntil(q, row, end, row.ended_at as number));
+      writeRow(sql, row, { keep_until: (end && keptUntil(q, row, end, row.ended_at as number)) ?? null });
     }
   }
 

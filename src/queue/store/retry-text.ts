@@ -8,7 +8,8 @@
  */
 import { parseStored } from '../../durable/sql';
 import { grouped } from '../../job/size';
-import { type JobRow, STATE } from './job-row';
+import { rowOf as untriedRow } from './block';
+import type { JobRow } from './job-row';
 
 /** Characters of a block at most, unless a single job is larger. Few enough to read a block for one of its jobs. */
 const MAX_CHARS = 64 * 1024;
@@ -98,23 +99,11 @@ function entriesOf(data: string): Head[] | undefined {
 export function rowOf(head: Head, data?: string): JobRow {
   const [key, type, priority, due_at, attempt, claims, created_at, enqueued_at, alias, start, body, history] = head;
   const end = start + body;
+  const text = data?.slice(start, end) ?? '';
   return {
-    key,
-    alias,
-    state: STATE.waiting,
-    type,
-    priority,
-    due_at,
-    attempt,
-    claims,
-    created_at,
-    enqueued_at,
-    expires_at: null,
-    ended_at: null,
-    body: data?.slice(start, end) ?? '',
+    ...untriedRow({ key, type, at: created_at, body: text, alias, priority, due_at }),
+    ...{ attempt, claims, enqueued_at },
     history: data === undefined || history === 0 ? null : data.slice(end + 1, end + 1 + history),
-    limit_key: null,
-    holds_group: null,
   };
 }
 

@@ -1,10 +1,10 @@
 /** Finds a job by key: own row, block or archive. Every job that has not completed is returned as a row. */
 import { findArchived } from './archive';
 import type { Blocks } from './blocks';
-import { ownRow, ROW_COLUMNS, readRows } from './columns';
 import type { CountingSql } from './counting-sql';
 import type { JobRow } from './job-row';
 import type { JobStore } from './job-store';
+import { ownRow, ROW_COLUMNS, readRows } from './own-rows';
 import type { ArchivedJob } from './rows';
 
 interface Places {
