@@ -18,13 +18,14 @@ import type { BlockJob, BlockRow, BlocksMark, Elsewhere, NewBlock } from './bloc
 import { ALL_BLOCKS, Block, encode, MAX_JOINING, parted, rowOf } from './block';
 import { type BlockCache, Gap } from './block-cache';
 import { keysOver, spansOf } from './blocks-over';
+import type { JobPlace } from './job-place';
 import type { JobRow } from './job-row';
 
 /** Blocks read together, at most, by readers of many. */
 export const MAX_WINDOW = 64;
 
 /** The blocks of one table: here those of the line. */
-export class BlockTable {
+export class BlockTable implements JobPlace {
   protected readonly table: string = 'blocks';
   protected readonly columns: string = 'first, span, gone, heads';
   /** May a job that arrives alone join the newest block? */
@@ -104,12 +105,10 @@ export class BlockTable {
 
   // ---- where a job is --------------------------------------------------------------------------
 
-  /** Is this job in a block, and not over? */
   holds(key: number): boolean {
     return this.at(key)?.holds(key) === true;
   }
 
-  /** The job as a row, if it is in a block and not over. */
   row(key: number): JobRow | undefined {
     const block = this.at(key);
     if (!block?.holds(key)) return undefined;
@@ -117,13 +116,11 @@ export class BlockTable {
     return block.row(key);
   }
 
-  /** {@link row} without its body. */
   head(key: number): JobRow | undefined {
     const block = this.at(key);
     return block?.holds(key) ? block.row(key, false) : undefined;
   }
 
-  /** The jobs after this key that are not over, in order. Do not write meanwhile. @param bodies are they needed? */
   *after(key: number, bodies = true): Generator<JobRow> {
     // Those that are not written yet have the highest numbers.
     const end = this.waiting[0]?.key ?? Number.POSITIVE_INFINITY;
@@ -135,9 +132,6 @@ export class BlockTable {
     for (const job of this.waiting) if (job.key > key) yield rowOf(job);
   }
 
-  /**
-   * Pages of keys not over, in order: below `from`, or above it if ascending. @param size of a page @param among blocks
-   */
   *pages(from: number, ascending: boolean, size: number, among: Fragment = ALL_BLOCKS): Generator<number[]> {
     let page: number[] = [];
     for (const block of this.inOrder(from, ascending, among)) {
@@ -192,7 +186,6 @@ export class BlockTable {
 
   // ---- the end of a job ------------------------------------------------------------------------
 
-  /** The job has moved out into a row of its own, or has completed and is kept. */
   leave(key: number): void {
     const block = this.at(key);
     if (!block?.had(key)) return;
@@ -200,7 +193,6 @@ export class BlockTable {
     if (block.left === 0) this.touched.push(key);
   }
 
-  /** Nothing is kept of these jobs: no row of their own, no lease, no place in the archive. */
   vanish(keys: readonly number[]): void {
     if (!this.used && this.waiting.length === 0) return;
     for (const key of keys) {

@@ -10,12 +10,13 @@ import type { BlockJob, Elsewhere } from './block';
 import { BlockCache } from './block-cache';
 import { BlockTable } from './block-table';
 import { DueBlocks } from './due-blocks';
+import type { JobPlace } from './job-place';
 import type { JobRow } from './job-row';
 import { RetryBlocks } from './retry-blocks';
 import type { RetriesAround } from './retry-index';
 import { Singles } from './singles';
 
-export class Blocks {
+export class Blocks implements Omit<JobPlace, 'after' | 'pages'> {
   readonly line: BlockTable;
   readonly due: DueBlocks;
   readonly retries: RetryBlocks;
@@ -44,18 +45,15 @@ export class Blocks {
     return this.cache.read;
   }
 
-  /** The table that a job with this key is in, if it is in any. */
   private tableOf(key: number): BlockTable {
     return this.line.owns(key) ? this.line : this.due;
   }
 
-  /** {@link tableOf}, or the retries, or the singles. */
-  private of(key: number): BlockTable | RetryBlocks | Singles {
+  private of(key: number): JobPlace {
     if (this.retries.holds(key)) return this.retries;
     return this.singles.knows(key) ? this.singles : this.tableOf(key);
   }
 
-  /** Rebuilds memory from storage. What the running transaction has gathered stays. */
   load(): void {
     this.retries.load();
     this.line.load();
@@ -80,7 +78,6 @@ export class Blocks {
     return alone;
   }
 
-  /** Adds a job with the next sequence number. Written by {@link flush}, many to a row. */
   add(job: BlockJob): void {
     this.tableOf(job.key).add(job);
   }
@@ -100,27 +97,17 @@ export class Blocks {
   }
 
   /** All jobs not over; do not write meanwhile. @param since higher numbers only @param bodies are they needed? */
-  *all(since = 0, bodies = true): Generator<JobRow> {
+  *all(since = 0, bodies = true, ofRetries = bodies): Generator<JobRow> {
     yield* this.line.after(since, bodies);
     yield* this.singles.after(since);
     yield* this.due.after(RANK_BIT + since, bodies);
-    yield* this.retries.after(since, bodies);
+    yield* this.retries.after(since, ofRetries);
   }
 
-  /** All jobs that are not over, as far as is needed to know whose they are. Do not write meanwhile. */
-  *owned(): Generator<JobRow> {
-    yield* this.line.after(0, false);
-    yield* this.singles.after(0);
-    yield* this.due.after(RANK_BIT, false);
-    yield* this.retries.after(0, true);
-  }
-
-  /** Is this job in a block, and not over? */
   holds(key: number): boolean {
     return this.of(key).holds(key);
   }
 
-  /** The job as a row, if it is in a block and not over. */
   row(key: number): JobRow | undefined {
     return this.of(key).row(key);
   }
@@ -133,7 +120,6 @@ export class Blocks {
     return this.retries.claimsOf(key) ?? 0;
   }
 
-  /** The job has moved out: into a row of its own, or to where it waits for its next attempt. */
   leave(key: number): void {
     this.of(key).leave(key);
   }
@@ -145,10 +131,9 @@ export class Blocks {
     if (place !== this.retries) place.leave(key);
   }
 
-  /** Nothing is kept of these jobs: no row of their own, no lease, no place in the archive. */
   vanish(keys: readonly number[]): void {
     this.retries.vanish(keys);
     for (const table of [this.line, this.due]) table.vanish(keys.filter((key) => this.of(key) === table));
-    for (const key of keys) this.singles.vanish(key);
+    this.singles.vanish(keys);
   }
 }

@@ -36,7 +36,7 @@ import { Tally } from './tally';
 /** What the store needs from its users. */
 export interface Around {
   readonly overrides: Overrides;
-  /** What the queue says of its groups. */
+  /** The rules of the queue for its groups. */
   groups(): GroupRules | undefined;
   /** Something that the running transaction wrote is due at this moment (epoch ms). */
   wake(at: number): void;
@@ -53,13 +53,11 @@ export class JobStore {
   /** Jobs of operations over several queues that are being decided. */
   readonly locks: LockTable;
   readonly limiters: Limiters;
-  /** Which groups may start another job. */
   readonly gates: GroupGates;
   readonly groupCounts: GroupCounts;
   readonly depth: Depth;
   readonly tally: Tally;
   readonly archive: ArchiveBuffer;
-  /** Jobs in blocks, many to a row. */
   readonly blocks: Blocks;
   /** What this queue holds of limits that count in all queues. */
   readonly allowances: Allowances;
@@ -138,7 +136,8 @@ export class JobStore {
 
   /** Whose jobs have not ended, those of undecided batches included. */
   private *openJobs(): Generator<Pick<JobRow, 'group' | 'body'>> {
-    yield* this.blocks.owned();
+    // Only retry blocks keep groups in their bodies alone.
+    yield* this.blocks.all(0, false, true);
     const over = new Set(Array.from(this.locks.all()).flatMap(({ key, ended_at }) => (ended_at === null ? [] : [key])));
     const open = 'SELECT key, body FROM jobs WHERE ended_at IS NULL';
     for (const row of this.sql.exec<{ key: number; body: string }>(open)) if (!over.has(row.key)) yield row;

@@ -21,6 +21,7 @@ import type { ArchiveBuffer } from './archive-buffer';
 import { numbersIn } from './block';
 import { completedAmong } from './blocks-over';
 import { afterAllAt, type Position } from './due-index';
+import type { JobPlace } from './job-place';
 import type { JobRow } from './job-row';
 import {
   entryOf,
@@ -43,7 +44,7 @@ const PAGE = 5_000;
 /** Characters of the texts of a job that waits here at most. A row that is too large fails alone. */
 const MAX_JOB_CHARS = 64 * 1024;
 
-export class RetryBlocks {
+export class RetryBlocks implements JobPlace {
   private readonly index = new RetryIndex();
   private readonly blocks = new Map<number, RetryBlock>();
   /** Jobs in all blocks, and in the running transaction. */
@@ -151,7 +152,6 @@ export class RetryBlocks {
     return this.index.size;
   }
 
-  /** Is this job here, and not over? */
   holds(key: number): boolean {
     return this.index.live(key) !== undefined;
   }
@@ -161,13 +161,11 @@ export class RetryBlocks {
     return this.index.live(key)?.claims;
   }
 
-  /** The job as a row, if it is here and not over. */
   row(key: number): JobRow | undefined {
     const entry = this.index.live(key);
     return entry && this.rowOf(entry, true);
   }
 
-  /** {@link row} without its body and its history. */
   head(key: number): JobRow | undefined {
     const entry = this.index.live(key);
     return entry && this.rowOf(entry, false);
@@ -194,12 +192,10 @@ export class RetryBlocks {
 
   // ---- reading in order. Do not write meanwhile -------------------------------------------------
 
-  /** The jobs after a sequence number. @param bodies are bodies and histories needed? */
   *after(sequence: number, bodies = true): Generator<JobRow> {
     for (const entry of this.index.after(sequence)) yield this.rowOf(entry, bodies);
   }
 
-  /** Keys in sequence order, in pages: below `from`, or above it if ascending. */
   *pages(from: number, ascending: boolean, size: number): Generator<number[]> {
     for (let position = from; ; ) {
       const entries = ascending ? this.index.after(position) : this.index.before(position);
@@ -260,7 +256,6 @@ export class RetryBlocks {
     this.total++;
   }
 
-  /** The job has moved out into a row of its own, comes here again, or has completed and is kept. */
   leave(key: number): void {
     const entry = this.index.live(key);
     if (!entry) return;
@@ -272,7 +267,7 @@ export class RetryBlocks {
 
   /**
    * A job has completed, wherever it was. Waking looks into the archive only for jobs that were due by then; those
-   * that ran earlier than a block says are marked. @param now epoch ms
+   * that ran earlier than a block has are marked. @param now epoch ms
    */
   completed(key: number, now: number): void {
     for (const { at, isGone } of this.index.of(key)) {
@@ -283,7 +278,6 @@ export class RetryBlocks {
     this.leave(key);
   }
 
-  /** Nothing is kept of these jobs: no row of their own, no lease, no place in the archive. */
   vanish(keys: readonly number[]): void {
     if (this.total === 0) return;
     this.changes++;

@@ -2,8 +2,10 @@
  * Singles: jobs that live in their lease rows. A job claimed before it was written has no other row until its attempt
  * ends; its text is then void, and overwritten by a later claim. All that run are in memory, so they are few and small.
  */
+import { parseStored, rows } from '../../durable/sql';
 import { type BlockJob, type Elsewhere, rowOf } from './block';
 import { keysOver, spansOf } from './blocks-over';
+import type { JobPlace } from './job-place';
 import type { JobRow } from './job-row';
 
 /** Maximum characters of a single, and number of singles: their bodies are in memory. */
@@ -13,13 +15,12 @@ const MAX_LIVE = 1_000;
 /** The columns of a lease row that concern a single. */
 export interface SingleRow {
   leaseId: number;
-  /** From {@link Singles.textOf}. */
   text: string;
   /** The job that the lease names, where it can be read. */
   leased: { key: number; type: string } | undefined;
 }
 
-export class Singles {
+export class Singles implements JobPlace {
   /** Jobs that run, by their keys. */
   private readonly live = new Map<number, BlockJob>();
   /** The lease rows that jobs are in, by the jobs' keys: of those that run, and of those that are over. */
@@ -80,7 +81,6 @@ export class Singles {
     return this.live.has(key);
   }
 
-  /** As {@link row}: its body is in memory. */
   head(key: number): JobRow | undefined {
     return this.row(key);
   }
@@ -97,7 +97,6 @@ export class Singles {
     }
   }
 
-  /** Pages of keys of all jobs, in order: those below `from`, or above it when ascending. @param size keys of a page */
   *pages(from: number, ascending: boolean, size: number): Generator<number[]> {
     const keys = [...this.live.keys()].filter((key) => (ascending ? key > from : key < from));
     keys.sort((a, b) => (ascending ? a - b : b - a));
@@ -108,13 +107,15 @@ export class Singles {
     this.live.delete(key);
   }
 
-  /** Nothing else of the job is kept: its lease row must not bring it back. One row written. */
-  vanish(key: number): void {
-    const leaseId = this.leases.get(key);
-    if (leaseId === undefined) return;
-    this.sql.exec('UPDATE leases SET job = NULL WHERE id = ?', leaseId).toArray();
-    this.live.delete(key);
-    this.left([leaseId]);
+  /** Their lease rows must not bring them back: one row written for each. */
+  vanish(keys: readonly number[]): void {
+    for (const key of keys) {
+      const leaseId = this.leases.get(key);
+      if (leaseId === undefined) continue;
+      rows(this.sql, 'UPDATE leases SET job = NULL WHERE id = ?', leaseId);
+      this.live.delete(key);
+      this.left([leaseId]);
+    }
   }
 
   clear(): void {
@@ -124,10 +125,10 @@ export class Singles {
   }
 
   /** These lease rows were read. Skips jobs that moved out or completed. */
-  restore(rows: readonly SingleRow[]): void {
-    if (rows.length === 0) return;
+  restore(leased: readonly SingleRow[]): void {
+    if (leased.length === 0) return;
     const found: number[] = [];
-    for (const row of rows) {
+    for (const row of leased) {
       const job = read(row);
       if (!job) continue;
       found.push(job.key);
@@ -145,11 +146,8 @@ export class Singles {
 function read({ text, leased }: SingleRow): BlockJob | undefined {
   const place = { priority: 0, due_at: null };
   const end = text.indexOf('\n');
-  try {
-    type Head = [number, string, number, string | null, string?];
-    const [key, type, at, alias, limit_key = null] = JSON.parse(text.slice(0, end)) as Head;
-    return { key, type, at, alias, limit_key, body: text.slice(end + 1), ...place };
-  } catch {
-    return leased && { ...leased, at: 0, alias: null, body: '', ...place };
-  }
+  const head = parseStored(text.slice(0, end));
+  if (!Array.isArray(head)) return leased && { ...leased, at: 0, alias: null, body: '', ...place };
+  const [key, type, at, alias, limit_key = null] = head as [number, string, number, string | null, string?];
+  return { key, type, at, alias, limit_key, body: text.slice(end + 1), ...place };
 }
