@@ -41,18 +41,18 @@ export class AnnouncedTypes {
 
   /**
    * A pull worker asks for jobs; its settings are kept for later. @param types absent: any
-   * @param said settings by type; a type without any uses those of the queue
+   * @param settings by type; a type without any uses those of the queue
    */
-  setPulled(types: readonly string[] | undefined, said: readonly AnnouncedType[], now: number): void {
+  setPulled(types: readonly string[] | undefined, settings: readonly AnnouncedType[], now: number): void {
     // What is taken by the chunk is each worker's own affair.
-    const saying = byType(said.map(({ batch: _, ...entry }) => entry));
-    const catchAll = saying.get('*');
+    const entries = byType(settings.map(({ batch: _, ...entry }) => entry));
+    const catchAll = entries.get('*');
     const next = (type: string): AnnouncedType | undefined => {
-      const entry = saying.get(type);
+      const entry = entries.get(type);
       // A type without settings still gets an entry, so that those of a catch-all do not apply to it.
-      return entry && (saysAnything(entry) || (catchAll && saysAnything(catchAll))) ? entry : undefined;
+      return entry && (hasSettings(entry) || (catchAll && hasSettings(catchAll))) ? entry : undefined;
     };
-    const changed = [...(types ?? saying.keys())].filter((type) => !isSame(next(type), this.pulled.get(type)));
+    const changed = [...(types ?? entries.keys())].filter((type) => !isSame(next(type), this.pulled.get(type)));
     if (changed.length === 0 || Math.abs(now - this.changedAt) < CHANGE_EVERY_MS) return;
     const pulled = new Map(this.pulled);
     for (const type of changed) {
@@ -74,7 +74,7 @@ export class AnnouncedTypes {
 
 const byType = (entries: readonly AnnouncedType[]) => new Map(entries.map((entry) => [entry.type, entry]));
 
-const saysAnything = ({ retry, max_attempts }: AnnouncedType) => (retry ?? max_attempts) !== undefined;
+const hasSettings = ({ retry, max_attempts }: AnnouncedType) => (retry ?? max_attempts) !== undefined;
 
 /** Both are read from JSON by the same reader. */
 const isSame = (one: AnnouncedType | undefined, other: AnnouncedType | undefined) =>

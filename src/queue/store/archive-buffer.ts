@@ -42,7 +42,6 @@ const MAX_JOINED = 24 * 1024;
 /** Members that may be absent may be undefined, too. */
 type Loose<T> = { [K in keyof T]: undefined extends T[K] ? T[K] | undefined : T[K] };
 
-/** Completed jobs of one transaction, on their way into the archive. */
 export class ArchiveBuffer {
   private waiting: Waiting[] = [];
   /** Undefined: to be read; null: nothing may join. */

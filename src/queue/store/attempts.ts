@@ -1,5 +1,5 @@
 import { type Active, pushedTimeoutMs, ranBy } from './active';
-import { tellCompleted, tellStarted } from './job-events';
+import { emitCompleted, emitStarted } from './job-events';
 import type { JobRow } from './job-row';
 import { check, forgetIdentity, positionOf } from './jobs';
 import { keptUntil } from './own-retention';
@@ -26,12 +26,11 @@ export function lease(
   return claims.map(({ row }) => {
     const active = q.store.leases.active.get(row.key) as Active;
     if (!active.indexed) q.store.counts.lineChanged(-1);
-    tellStarted(q, row, active, now);
+    emitStarted(q, row, active, now);
     return active;
   });
 }
 
-/** The attempt that a completion is about. */
 export interface EndedAttempt {
   /** Epoch ms. */
   startedAt: number;
@@ -151,7 +150,7 @@ function archive(q: QueueParts, { row, attempt, result }: Completion, now: numbe
   }
   noteCompletion(q, row, result, now);
   q.observed.meters.completed(row.type, attempt.startedAt, now);
-  tellCompleted(q, row, attempt, active ? active.group : groupOfRow(row), now);
+  emitCompleted(q, row, attempt, active ? active.group : groupOfRow(row), now);
   return until > now;
 }
 

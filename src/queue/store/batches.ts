@@ -34,7 +34,6 @@ export interface PreparedAction {
   archived: number[];
 }
 
-/** A participant's share. */
 export interface Share {
   coordinator: string;
   jobs: PreparedJob[];

@@ -17,7 +17,6 @@ class Used {
   bytes = 0;
   private readonly sizes = new Map<Block, number>();
 
-  /** @param most bytes */
   constructor(private readonly most: number) {}
 
   /** The block is used. @param bytes its size by now */
@@ -48,7 +47,6 @@ class Used {
 }
 
 export class BlockCache {
-  /** By their first numbers. */
   private readonly blocks = new Map<number, Block>();
   /** The first numbers in order. */
   private firsts: number[] = [];

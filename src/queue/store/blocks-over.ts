@@ -1,4 +1,4 @@
-/** Which jobs of blocks are over, as far as other tables tell. */
+/** Which jobs of blocks are over, as far as other tables show. */
 import type { Fragment } from '../../durable/sql';
 import { MAX_SEQUENCE, sequenceOf } from '../../job/ids';
 import { SPAN } from './archive';
@@ -10,7 +10,6 @@ const MOVED_OUT = {
   others: 'jobs WHERE jobs.key >= blocks.first AND jobs.key < blocks.first + blocks.span',
 };
 
-/** The sequence number of the first job of a block. */
 const SEQUENCE = `(blocks.first & ${MAX_SEQUENCE - 1})`;
 
 /** {@link MOVED_OUT} for completed jobs. No key: the chunk has unreadable jobs. */

@@ -11,7 +11,6 @@ type Row = { sequence: number; created_at: number; content: string | null };
 /** The data of a row. An unreadable checkpoint counts as empty: it must not stop its queue. */
 const DATA = "CASE WHEN json_valid(data) THEN CASE json_type(data) WHEN 'object' THEN data END END";
 
-/** The recorded steps in it. */
 const STEPS = `(${DATA}) -> '$.steps'`;
 
 export class CheckpointTable {

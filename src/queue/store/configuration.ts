@@ -39,7 +39,6 @@ export class Configuration {
   groupOverrides: GroupOverrides = {};
   /** What operators set for keys in all queues. */
   readonly overrides = new Overrides();
-  /** What handlers announce about the types that they run. */
   readonly announced: AnnouncedTypes;
   private readonly retries = new RetriesByType();
 
@@ -105,7 +104,6 @@ export class Configuration {
     return this.retries.of(type, this.announced.of(type), this.settings.default_retry).layers;
   }
 
-  /** All layers of a job's retry policy. */
   retryLayers(type: string, job: OwnRetry): RetryLayers {
     const own = job.max_attempts === undefined ? job.retry : { ...job.retry, max_attempts: job.max_attempts };
     return { variables: this.variables.retryVariables, ...this.layersFor(type), ...(own && { job: own }) };
@@ -133,17 +131,16 @@ export class Configuration {
     return this.keptByPreset(type, job, end) ?? this.retentionMs(end);
   }
 
-  /** Retention of a discarded job, where it or its type has a preset that keeps it and no setting says less, ms. */
+  /** Retention of a discarded job, where it or its type has a preset that keeps it and no setting is shorter, ms. */
   keptByPreset(type: string, { retry: job }: OwnRetry, end: End): number | undefined {
     if (end === 'completed' || end === 'cancelled') return undefined;
     const { retention, dead_letter } = this.settings;
-    const said = end === 'dead_letter' ? dead_letter?.max_age : retention?.discarded;
-    if (said !== undefined || !keepsDiscarded({ ...this.layersFor(type), job })) return undefined;
-    // Their number is bounded if a setting says so.
+    const setting = end === 'dead_letter' ? dead_letter?.max_age : retention?.discarded;
+    if (setting !== undefined || !keepsDiscarded({ ...this.layersFor(type), job })) return undefined;
+    // Their number is bounded if a setting bounds it.
     return end === 'dead_letter' && dead_letter?.max_count !== undefined ? MAX_DURATION_MS : Number.POSITIVE_INFINITY;
   }
 
-  /** The bound of the storage, in bytes. */
   get maxStorageBytes(): number {
     return this.settings.max_storage_bytes ?? this.variables.maxStorageBytes ?? DEFAULTS.maxStorageBytes;
   }

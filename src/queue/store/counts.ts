@@ -13,7 +13,6 @@ export class JobCounts {
 
   constructor(private readonly sql: SqlStorage) {}
 
-  /** Memory may be wrong: the next call counts again. */
   forget(): void {
     this.line = null;
     this.dead = null;

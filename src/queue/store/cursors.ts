@@ -13,7 +13,6 @@ const MAX_CHARS = 1024 * 1024;
 /** Groups of which it is known where their first job of the line waits. */
 const MAX_READ_FOR = 1_000;
 
-/** Cursors of workers that pull. */
 class PullScans {
   readonly any = new Scan();
   /** Those used last stand last. */
@@ -45,9 +44,7 @@ class PullScans {
 }
 
 export class Cursors {
-  /** How far workers that pull have read. */
   readonly pull = new PullScans();
-  /** A cursor for each push target. */
   readonly push = new Map<string, Scan>();
   /** What is gathered into chunks, by consumer. Those used last stand last. */
   readonly chunks = new Map<string, ChunkScan>();

@@ -1,5 +1,5 @@
 /**
- * Unreadable archive chunks. Their jobs have completed and must never run again; only the chunk says so. Their
+ * Unreadable archive chunks. Their jobs have completed and must never run again; only the chunk shows it. Their
  * numbers are read from what is left, or all that it spans count as over.
  */
 import { rows } from '../../durable/sql';

@@ -23,13 +23,11 @@ export class Depth {
     private readonly groups: GroupCounts,
   ) {}
 
-  /** Rebuilds memory. @param meta what is stored of the queue */
   load(meta: ReadonlyMap<string, unknown>): void {
     this.forget();
     this.isShedding = meta.get('shedding') === true;
   }
 
-  /** Memory may be wrong: the next call counts again. */
   forget(): void {
     this.counted = null;
     this.size = null;

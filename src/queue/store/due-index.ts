@@ -40,7 +40,6 @@ export const positionInLine = ({ enqueued_at, key }: { enqueued_at: number; key:
 /** As {@link compare}, in the line. */
 export const compareInLine = (a: Position, b: Position): number => a.key - b.key;
 
-/** The tables that have such an index. */
 type Table = 'jobs' | 'due_blocks';
 
 /** Priorities present in the index of a table: one seek each. */

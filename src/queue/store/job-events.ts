@@ -19,7 +19,7 @@ export interface Note {
   taken?: number;
 }
 
-interface Told extends Note {
+interface MadeMove extends Note {
   move: Move;
   before: JobRow;
   after: JobRow;
@@ -31,11 +31,11 @@ interface Told extends Note {
 }
 
 /** Adds the events of a move to the live feed. A move without an event of its own only reports the new state. */
-export function tell(q: Named & Observed, told: Told): void {
-  const { after, now } = told;
-  const events = eventsOf(told);
-  const change = changeOf(told);
-  const group = groupToTell(told);
+export function emit(q: Named & Observed, made: MadeMove): void {
+  const { after, now } = made;
+  const events = eventsOf(made);
+  const change = changeOf(made);
+  const group = groupOfEvent(made);
   if (events.length === 0 && change) events.push(['job.state_changed', { attempt: after.attempt }]);
   for (const [index, [type, data]] of events.entries()) {
     // The last event of a move reports the state it led to.
@@ -46,19 +46,19 @@ export function tell(q: Named & Observed, told: Told): void {
       now,
       { job_type: after.type, ...(group !== undefined && { group }), ...data },
       changed,
-      told.active?.workerId,
+      made.active?.workerId,
     );
   }
 }
 
-/** Whose job it is. A body is read only where nothing else says it: not for a new job, nor when an attempt ends. */
-function groupToTell({ move, after, active }: Told): string | undefined {
+/** Whose job it is. A body is read only where it is not known otherwise: not for a new job, nor when an attempt ends. */
+function groupOfEvent({ move, after, active }: MadeMove): string | undefined {
   const known = after.group ?? active?.group;
   return known === undefined && move !== 'enqueue' && !active ? groupOfRow(after) : known;
 }
 
 /** Undefined: the job is created or removed by this move, is hidden, or stays in its state. */
-function changeOf({ move, before, after, active, now }: Told): EventChange | undefined {
+function changeOf({ move, before, after, active, now }: MadeMove): EventChange | undefined {
   if (before === after || before.state === STATE.held || after.state === STATE.held) return undefined;
   const from = stateOf(before, active !== undefined, now);
   const to = stateOf(after, false, now);
@@ -76,16 +76,16 @@ function changed(from: JobState, to: JobState): EventChange {
   return change;
 }
 
-/** Type and group of their jobs are said of all at once. */
+/** Type and group of their jobs are added to all of them. */
 type Event = {
   [Type in keyof JobEvents]: [type: Type, data: Omit<LoggedData<Type>, 'job_type' | 'group'>];
 }[keyof JobEvents];
 
-function eventsOf(told: Told): Event[] {
-  const { move, before, after, active, now, reason } = told;
+function eventsOf(made: MadeMove): Event[] {
+  const { move, before, after, active, now, reason } = made;
   const { attempt } = after;
   const scheduled_at = after.due_at !== null && after.due_at > now ? after.due_at : undefined;
-  const history = () => told.history ?? historyOf(after);
+  const history = () => made.history ?? historyOf(after);
   switch (move) {
     case 'enqueue':
     case 'commit':
@@ -94,14 +94,14 @@ function eventsOf(told: Told): Event[] {
     case 'activate':
       return [['job.enqueued', { attempt: 0 }]];
     case 'adopt':
-      return told.redriven ? [['job.enqueued', { attempt: 0, redrive: true }]] : [];
+      return made.redriven ? [['job.enqueued', { attempt: 0, redrive: true }]] : [];
     case 'redrive':
       return [['job.enqueued', { attempt: 0, redrive: true }]];
     case 'patch':
       if (scheduled_at === undefined || scheduled_at === before.due_at) return [];
       return [['job.scheduled', { attempt, scheduled_at }]];
     case 'accumulate':
-      return [['job.accumulated', { attempt, accumulated: told.taken ?? 0, scheduled_at }]];
+      return [['job.accumulated', { attempt, accumulated: made.taken ?? 0, scheduled_at }]];
     case 'defer':
       return [['job.scheduled', { attempt, scheduled_at, reason: 'rate_limited' }]];
     case 'cancel':
@@ -160,14 +160,14 @@ function failureData({ attempt, duration_ms, code, type, message }: JobErrorEntr
 const STARTED = changed('available', 'active');
 const COMPLETED = changed('active', 'completed');
 
-export function tellStarted(q: Named & Observed, row: JobRow, { attempt, workerId, group }: Active, now: number): void {
+export function emitStarted(q: Named & Observed, row: JobRow, { attempt, workerId, group }: Active, now: number): void {
   const data: LoggedData<'job.started'> = { job_type: row.type, attempt };
   setDefined(data, 'group', group);
   setDefined(data, 'worker_id', workerId);
   q.observed.events.add('job.started', idOf(q.route, row), now, data, STARTED);
 }
 
-export function tellCompleted(
+export function emitCompleted(
   q: Named & Observed,
   row: JobRow,
   attempt: { number: number; startedAt: number },

@@ -14,7 +14,7 @@ import { type BlockJob, rowOf } from './block';
 import { isPlain, mayWaitInLine } from './columns';
 import { countEvictable, oldestEnded } from './ended-rows';
 import { heldBy, holdsGroup, priorityOf } from './groups/holder';
-import { type Note, tell } from './job-events';
+import { emit, type Note } from './job-events';
 import { type JobRow, STATE } from './job-row';
 import { learn } from './limits/place';
 import { MOVE, moveOf } from './moves';
@@ -148,7 +148,7 @@ export function insert(
   rememberFingerprint(q, row);
   enters(q, row, now);
   if (move !== 'prepare') q.observed.meters.enqueued(row.type, 1, now);
-  tell(q, { move, before: row, after: row, now, ...note });
+  emit(q, { move, before: row, after: row, now, ...note });
   return row;
 }
 
@@ -173,7 +173,7 @@ export function insertRun(
     q.store.written.spend(body.length);
     const row = rowOf(job);
     q.store.depth.added(row);
-    tell(q, { move: 'enqueue', before: row, after: row, now });
+    emit(q, { move: 'enqueue', before: row, after: row, now });
     return row;
   });
   q.observed.meters.enqueued(type, rows.length, now);
@@ -239,7 +239,7 @@ export function move(q: QueueParts, row: JobRow, kind: Move, change: Change, now
     if (end === 'dead_letter' && evictDeadLetters(q, EVICTED_FOR_ONE, now)) setEvicting(q, true);
   }
   if (kind === 'redrive') rememberFingerprint(q, after);
-  tell(q, { move: kind, before: row, after, history, active, now, ...note });
+  emit(q, { move: kind, before: row, after, history, active, now, ...note });
   return after;
 }
 
@@ -338,7 +338,7 @@ export function remove(
   q.store.checkpoints.remove(row.key);
   forgetIdentity(q, row);
   if (kind === 'purge') noteFailure(q, row, false, note?.reason === undefined ? {} : { reason: note.reason }, now);
-  tell(q, { move: kind, before: row, after: row, active, now, ...note });
+  emit(q, { move: kind, before: row, after: row, active, now, ...note });
 }
 
 /** Nothing of the job is kept: its id and its fingerprint are free. */

@@ -2,7 +2,6 @@ import { parseStored } from '../../durable/sql';
 import { type Active, NEVER } from './active';
 import type { SingleRow } from './singles';
 
-/** The content of a lease row. */
 export interface LeaseRow {
   w?: string;
   /** Target, when pushed. */

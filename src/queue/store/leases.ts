@@ -205,7 +205,7 @@ export class LeaseTable {
     this.write(id);
   }
 
-  /** Forgets a running attempt; the job's row already says that it is over. No row written. */
+  /** Forgets a running attempt; the job's row already shows that it is over. No row written. */
   release(active: Active): void {
     this.ended(active);
     const members = this.live.get(active.leaseId);

@@ -7,7 +7,7 @@ import { type JobRow, STATE } from './job-row';
 
 /** Former place of a locked job. */
 export type LockedPlace = Pick<JobRow, 'key' | 'state' | 'due_at' | 'ended_at' | 'attempt'> & {
-  /** What it held up before, where groups are served in strict order. Absent: its row says so. */
+  /** What it held up before, where groups are served in strict order. Absent: its row has it. */
   holds_group?: string | null;
 };
 

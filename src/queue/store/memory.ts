@@ -15,7 +15,6 @@ import type { QueueParts } from './parts';
 import type { RetriesMark } from './retry-index';
 import { Wake } from './wake';
 
-/** What a queue is opened with. */
 export interface Opening<H> {
   readonly storage: Pick<DurableObjectStorage, 'sql' | 'transactionSync'>;
   readonly variables: Variables;

@@ -8,7 +8,6 @@ import { type JobRow, STATE } from './job-row';
 /** The carrier of a text: a row of `meters` for itself, or one that was written anyway. */
 export type Carrier = { by: 'lease' | 'chunk' | 'joined' | 'row' } | { by: 'job'; key: number };
 
-/** A point of a text. */
 export interface Counted extends Point {
   /** As the text has it; undefined since it changed. */
   text: string | undefined;
@@ -32,7 +31,6 @@ export const NO_TYPE = '';
 /** Is this the name of no single type? */
 export const isSpecial = (type: string): boolean => type === NO_TYPE || type === OTHER_TYPES;
 
-/** The rows of the table. */
 const ROW = { text: 0, putAway: 1 } as const;
 
 /** Bytes of the points of minutes, and of hours, at most. Totals take up to 256 KiB, and a row holds 2 MB. */
@@ -207,7 +205,7 @@ class Period {
     public points: Point[],
     private readonly periodMs: number,
   ) {
-    this.tell();
+    this.render();
   }
 
   /** Counts all types but the busiest ones together: the sums stay right. */
@@ -220,10 +218,10 @@ class Period {
     const together = [...quiet].map(({ meter }) => ({ at, type: OTHER_TYPES, meter }));
     const kept = this.points.filter((point) => !quiet.has(point));
     this.points = gathered([...kept, ...together], this.periodMs);
-    this.tell();
+    this.render();
   }
 
-  private tell(): void {
+  private render(): void {
     this.texts = this.points.map((point) => pointText(point, this.periodMs)).filter(Boolean);
     // Types are ASCII.
     this.bytes = this.texts.reduce((sum, text) => sum + 1 + text.length, 0);
@@ -279,6 +277,6 @@ export function writePutAway(
   const list = (periods: readonly Period[]) => `[${periods.flatMap(({ texts }) => texts).join(',')}]`;
   const ofTypes = Array.from(totals, ([type, meter]) => ({ at: 0, type, meter }));
   const begun = since === undefined ? '' : `"since":${since},`;
-  const told = `"totals":${list([new Period(ofTypes, 1)])},"hours":${list(hours)},"minutes":${list(ofMinutes.slice(split))}`;
-  put(sql, 'meters', { id: ROW.putAway, version, sequence, data: `{${begun}${told}}` });
+  const counts = `"totals":${list([new Period(ofTypes, 1)])},"hours":${list(hours)},"minutes":${list(ofMinutes.slice(split))}`;
+  put(sql, 'meters', { id: ROW.putAway, version, sequence, data: `{${begun}${counts}}` });
 }

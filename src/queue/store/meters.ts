@@ -77,11 +77,11 @@ export class Meters {
   private touched: Counted[] = [];
   private readonly types = new Set<string>();
   private watched: Map<string, Meter> | undefined;
-  /** Rises with everything that a text must say. */
+  /** Rises with everything that a text must have. */
   private version = 0;
-  /** Up to where a text, or the row of what was put away, says it. */
-  private said = 0;
-  private saidSequence = 1;
+  /** Up to where a text, or the row of what was put away, has it. */
+  private stored = 0;
+  private storedSequence = 1;
   private textLength = 0;
   /** What carries the text. */
   private carrier: Carrier | undefined;
@@ -116,13 +116,13 @@ export class Meters {
     const putAway = putAwayAt(this.store.sql);
     const text = newestText(this.store.sql, putAway?.version ?? -1);
     this.version = text?.version ?? putAway?.version ?? 0;
-    this.said = this.version;
-    this.saidSequence = text?.sequence ?? (putAway ? (putAway.sequence ?? this.store.nextSequence) : 1);
+    this.stored = this.version;
+    this.storedSequence = text?.sequence ?? (putAway ? (putAway.sequence ?? this.store.nextSequence) : 1);
     this.carrier = text?.carrier;
     for (const point of text?.points ?? []) this.points.push({ ...point, text: undefined, weight: 0 });
     for (const { type } of this.points) this.types.add(type);
-    const inBlocks = this.store.blocks.all(this.saidSequence - 1, false);
-    for (const { type, at, ...counts } of enqueuedSince(this.store.sql, this.saidSequence, inBlocks)) {
+    const inBlocks = this.store.blocks.all(this.storedSequence - 1, false);
+    for (const { type, at, ...counts } of enqueuedSince(this.store.sql, this.storedSequence, inBlocks)) {
       const point = this.pointOf(type, at);
       this.add(point, placeOf('enqueued'), counts.enqueued);
       this.add(point, ROWS, counts.rows);
@@ -131,7 +131,6 @@ export class Meters {
 
   // ---- what the store reports ------------------------------------------------------------------
 
-  /** Jobs of a type were accepted. */
   enqueued(type: string, count: number, now: number): void {
     this.add(this.touch(type, now, count), placeOf('enqueued'), count);
   }
@@ -142,7 +141,6 @@ export class Meters {
     this.addTime(this.touch(type, now), 'queue_time', now - since);
   }
 
-  /** An attempt has succeeded. */
   completed(type: string, startedAt: number, now: number): void {
     this.version++;
     const point = this.touch(type, now);
@@ -158,7 +156,7 @@ export class Meters {
     const point = this.touch(row.type, now);
     this.add(point, placeOf(counter), 1);
     // A job that has had a row since the last text is not counted among the later ones.
-    if (counter !== 'enqueued' || sequenceOf(row.key) < this.saidSequence) this.version++;
+    if (counter !== 'enqueued' || sequenceOf(row.key) < this.storedSequence) this.version++;
     if (active && FAILS.has(move)) {
       this.add(point, placeOf('failed'), 1);
       this.addTime(point, 'failed', now - active.startedAt);
@@ -170,7 +168,7 @@ export class Meters {
 
   /** What the row of a job is to carry that is about to be written; undefined: nothing, or another one carries it. */
   textForRow(key: number): string | undefined {
-    if (this.isCarried || this.said === this.version) return undefined;
+    if (this.isCarried || this.stored === this.version) return undefined;
     this.isCarried = true;
     return this.carried({ by: 'job', key });
   }
@@ -183,8 +181,8 @@ export class Meters {
       return point.text;
     });
     const text = `{"v":${this.version},"s":${this.store.nextSequence},"p":[${points.filter(Boolean).join(',')}]}`;
-    this.said = this.version;
-    this.saidSequence = this.store.nextSequence;
+    this.stored = this.version;
+    this.storedSequence = this.store.nextSequence;
     this.textLength = text.length;
     this.carrier = carrier;
     return text;
@@ -208,8 +206,8 @@ export class Meters {
   private write(): void {
     const table = TABLES[this.carrier?.by ?? 'row'];
     if (table !== undefined && this.store.written.hasDeletedFrom(table)) this.version++;
-    const isSaid = this.said === this.version && this.store.nextSequence - this.saidSequence < MAX_UNCOUNTED;
-    if (isSaid && this.textLength <= MAX_TEXT) return;
+    const isStored = this.stored === this.version && this.store.nextSequence - this.storedSequence < MAX_UNCOUNTED;
+    if (isStored && this.textLength <= MAX_TEXT) return;
     const text = this.carried({ by: 'row' });
     if (text.length > MAX_TEXT) this.putAway();
     else writeText(this.store.sql, this.version, text);
@@ -251,8 +249,8 @@ export class Meters {
   }
 
   mark(): MetersMark {
-    const { version, said, saidSequence, textLength, carrier, isCarried, advance, points, steps } = this;
-    const texts = { version, said, saidSequence, textLength, carrier, isCarried, advance };
+    const { version, stored, storedSequence, textLength, carrier, isCarried, advance, points, steps } = this;
+    const texts = { version, stored, storedSequence, textLength, carrier, isCarried, advance };
     return { texts, points, steps: steps.length, statements: this.store.written.count };
   }
 
@@ -314,7 +312,6 @@ export class Meters {
     }
   }
 
-  /** The point of a type, to which something happens. */
   private touch(type: string, now: number, times = 1): Counted {
     const point = this.pointOf(type, now);
     if (point.weight === 0) this.touched.push(point);
@@ -365,8 +362,8 @@ export class Meters {
   /** What was counted since the last putting away is put away now, or lost. */
   private beginAnew(): void {
     this.begin([]);
-    this.said = this.version;
-    this.saidSequence = this.store.nextSequence;
+    this.stored = this.version;
+    this.storedSequence = this.store.nextSequence;
     this.textLength = 0;
   }
 

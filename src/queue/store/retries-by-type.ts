@@ -7,7 +7,6 @@ export interface OwnRetry {
   max_attempts?: number;
 }
 
-/** Types that are remembered. */
 const MAX_TYPES = 1_000;
 
 /** The layers of a type, and the policy of its jobs without options. */

@@ -4,7 +4,6 @@ import { compare, type Position, START } from './due-index';
 import type { JobRow } from './job-row';
 import { SortedList } from './sorted-list';
 
-/** A retry block. */
 export interface RetryBlock {
   readonly id: number;
   readonly entries: readonly RetryEntry[];
@@ -24,7 +23,7 @@ export interface RetryEntry extends Position {
   row: JobRow | undefined;
   /** It waits or runs, and nothing later is known of it. */
   isLive: boolean;
-  /** The block says itself that it is over. */
+  /** The block lists it as over. */
   isGone: boolean;
   /** The job's entry in a block that was written before. */
   older: RetryEntry | undefined;
@@ -106,7 +105,7 @@ export class RetryIndex {
     known.older = entry;
   }
 
-  /** All that were stored are known. @returns those that are not over as far as their blocks tell */
+  /** All that were stored are known. @returns those that are not over as far as their blocks show */
   learnt(): RetryEntry[] {
     return [...this.latest.values()].filter(({ isLive }) => isLive);
   }
@@ -119,7 +118,6 @@ export class RetryIndex {
     this.size = live.length;
   }
 
-  /** A job comes. */
   add(entry: RetryEntry): void {
     entry.older = this.latest.get(entry.key);
     this.latest.set(entry.key, entry);
@@ -135,7 +133,6 @@ export class RetryIndex {
     if (entry.block) entry.block.left--;
   }
 
-  /** A job leaves its place. */
   leave(entry: RetryEntry): void {
     if (!entry.isLive) return;
     this.end(entry);

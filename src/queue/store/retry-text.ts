@@ -75,7 +75,6 @@ function isHead(head: unknown): head is Head {
 
 const UNREADABLE = 'unreadable';
 
-/** The beginning of a head. */
 const BEGINNING = /\[(\d{1,16}),"/g;
 
 /**
@@ -107,7 +106,6 @@ export function rowOf(head: Head, data?: string): JobRow {
   };
 }
 
-/** What was read of a block. */
 interface Texts {
   heads: readonly Head[];
   data: string;

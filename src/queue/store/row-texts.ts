@@ -52,7 +52,7 @@ export function bodyOf(row: Pick<JobRow, 'body' | 'type'>): JobBody {
   return readableBody(row) ?? emptyBody(row.type);
 }
 
-/** Whose job it is. Of a row of a block without its body, the block says so. */
+/** Whose job it is. Of a row of a block without its body, the block has it. */
 export function groupOfRow({ group, body }: Pick<JobRow, 'group' | 'body'>): string | undefined {
   if (group !== undefined) return group;
   // Most bodies need not be parsed to know that they name no group.

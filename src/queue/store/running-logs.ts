@@ -32,7 +32,6 @@ export class RunningLogs {
     for (const [key, held] of this.before.splice(changes).reverse()) this.put(key, held);
   }
 
-  /** Adds lines of an attempt. */
   add({ key, claim }: Active, lines: readonly LogLine[]): void {
     const before = this.held.get(key);
     const kept = newestLines([...(before?.claim === claim ? before.lines : []), ...lines]);
@@ -56,8 +55,8 @@ export class RunningLogs {
 
   /** The lines kept of a job, with those of its attempt. @param active the attempt, if one runs or ends by this */
   with(before: readonly LogLine[] | undefined, active: Active | undefined): LogLine[] | undefined {
-    const said = active ? this.of(active) : [];
-    return said.length === 0 ? before && [...before] : newestLines([...(before ?? []), ...said]);
+    const own = active ? this.of(active) : [];
+    return own.length === 0 ? before && [...before] : newestLines([...(before ?? []), ...own]);
   }
 
   ends({ key }: Active): void {

@@ -1,4 +1,4 @@
-/** How far one consumer of jobs has read, and what it says of a job. */
+/** How far one consumer of jobs has read, and its verdict on a job. */
 import type { GroupRules } from '../../job/group-rules';
 import { compare, compareInLine, type Position, positionInLine, positionOf, START } from './due-index';
 import { Turns } from './groups/turns';
@@ -46,7 +46,7 @@ export class Scan {
   /** The keys of jobs that were read ahead again since their keys have room, and were not looked at since. */
   private readonly again = new Set<number>();
 
-  /** How far the line is taken, as far as this consumer can tell; 0: it cannot. */
+  /** How far the line is taken, as far as this consumer knows; 0: it does not. */
   get head(): number {
     if (!this.exact) return 0;
     const behind = this.behind.get(LINE);
@@ -141,7 +141,6 @@ export class Scan {
     else turns.putBack(position, owned?.group);
   }
 
-  /** The job waits at another place. */
   moved(priority: number, key: number, group: string | undefined): void {
     this.turns.get(priority)?.moved(key, group);
   }
@@ -280,7 +279,7 @@ export class JobSelection {
     return this.isSated || this.read >= this.sizes.read || this.readChars >= this.sizes.readChars;
   }
 
-  /** Looks at a row, and takes it if the verdict says so. */
+  /** Looks at a row, and takes it if that is the verdict. */
   look(row: JobRow): Verdict {
     const verdict = this.judge(row);
     this.passed(row);

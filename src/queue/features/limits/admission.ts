@@ -52,7 +52,7 @@ function lookAtAllowance(q: QueueParts, limiter: Limiter, holder: Holder, now: n
   holder.needs = isAwaited && !limiter.isStopped(now);
   const looksAt = q.config.paused ? Number.POSITIVE_INFINITY : holder.looksAt(allowances.situation(limiter.key, now));
   holder.lookAt = Math.max(looksAt, q.config.shutUntil);
-  allowances.stir(limiter.key);
+  allowances.mayAsk(limiter.key);
   q.wake.at(holder.lookAt);
 }
 

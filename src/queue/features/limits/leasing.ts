@@ -38,7 +38,7 @@ async function ask({ q, others, now, write }: Host, key: string): Promise<void> 
   holder.answered(request, answer, now());
   await write((at) => {
     limiters.touch(key);
-    allowances.stir(key);
+    allowances.mayAsk(key);
     const limiter = limiters.find(key);
     if (limiter) decide(q, limiter, at);
   });
@@ -49,7 +49,7 @@ export function deskCalls(q: QueueParts, key: string, recall: { most?: number } 
   const { allowances, limiters } = q.store;
   const scoped = scopedKey(key, 'deployment');
   allowances.of(scoped)?.called(recall, now);
-  allowances.stir(scoped);
+  allowances.mayAsk(scoped);
   limiters.touch(scoped);
   return true;
 }

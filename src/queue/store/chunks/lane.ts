@@ -2,7 +2,6 @@
 import { type ChunkSettings, MAX_CHUNK_BYTES } from '../../../job/chunk';
 import { sequenceOf } from '../../../job/ids';
 
-/** A job as it was read. */
 export interface Gathered {
   key: number;
   type: string;
@@ -78,7 +77,6 @@ export class ChunkLane {
     return !this.cutFrom || job.isHolder === true || this.precedes(job, this.cutFrom);
   }
 
-  /** Adds a job at its place. */
   add(job: Gathered): void {
     const { jobs } = this;
     let at = jobs.length;
@@ -103,7 +101,6 @@ export class ChunkLane {
     return others;
   }
 
-  /** Takes out the jobs of one group. */
   takeGroup(group: string): Gathered[] {
     const [own, others] = split(this.jobs, (job) => job.group === group);
     this.cutOff(0, this.jobs.length);

@@ -11,9 +11,7 @@ import type { Sizes } from '../sizes';
 import { SortedList } from '../sorted-list';
 import { ChunkLane, type Gathered, type Offer } from './lane';
 
-/** Whose job it is that is gathered. */
 export interface Place {
-  /** Names the lane. */
   lane: string;
   group: string | undefined;
   isStrict: boolean;
@@ -76,7 +74,6 @@ export class ChunkScan extends Scan {
     return this.byKey.get(key);
   }
 
-  /** A job was read. */
   gather(job: Gathered, { lane: name, group, isStrict }: Place): void {
     this.drop(job.key);
     const parked = job.group === undefined ? undefined : this.lanes.get(parkedName(name, job.group));
@@ -139,7 +136,6 @@ export class ChunkScan extends Scan {
     return keys;
   }
 
-  /** The job waits here no more. */
   drop(key: number): void {
     const lane = this.byKey.get(key);
     if (!lane) return;

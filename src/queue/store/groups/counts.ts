@@ -1,7 +1,7 @@
 /**
  * How many jobs of each group have not ended: counted when a bound first asks for it, then kept in memory. The groups
  * that come first have counters of their own, the others share some. So memory is bounded however many groups there
- * are, and what a shared counter says is never too low. Where it would refuse a job, that group is counted again.
+ * are, and what a shared counter has is never too low. Where it would refuse a job, that group is counted again.
  */
 import { fnv1a } from '../../../job/fnv';
 import type { JobRow } from '../job-row';
@@ -20,7 +20,6 @@ export class GroupCounts {
   /** @param open all jobs that have not ended, those without a group left out as far as that is known */
   constructor(private readonly open: () => Iterable<Owned>) {}
 
-  /** Memory may be wrong: the next call counts again. */
   forget(): void {
     this.own = undefined;
     this.shared = undefined;

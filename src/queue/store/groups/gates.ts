@@ -28,27 +28,25 @@ export class GroupGates {
   readonly starts: GroupStarts;
   /** Their keys, by group; undefined: there are more, and each look at a group reads the index. */
   private holders: Map<string, number[]> | undefined = new Map();
-  /** How many there are. */
   private held = 0;
   /** Groups that may start a job which they could not start before. */
   private readonly freed = new Set<string>();
 
-  /** @param running attempts that run, by group @param said what the queue says of its groups; undefined: nothing */
+  /** @param running attempts that run, by group @param currentRules of the queue; undefined: it has none */
   constructor(
     private readonly sql: SqlStorage,
     private readonly running: ReadonlyMap<string, number>,
-    private readonly said: () => GroupRules | undefined,
+    private readonly currentRules: () => GroupRules | undefined,
     private readonly sizes: Sizes,
   ) {
     this.starts = new GroupStarts(sql, () => this.rules?.periods, sizes);
   }
 
-  /** What holds for the groups. Absent: the queue says nothing of them. */
+  /** What holds for the groups. Absent: the queue has no rules. */
   get rules(): GroupRules | undefined {
-    return this.said();
+    return this.currentRules();
   }
 
-  /** Rebuilds memory from storage. */
   load(): void {
     this.holders = new Map();
     this.held = 0;
@@ -124,7 +122,6 @@ export class GroupGates {
     return this.rules?.isPaused(group) === true;
   }
 
-  /** What limits the group. */
   limitsOf(group: string): GroupLimits | undefined {
     return this.rules?.limitsOf(group);
   }
@@ -144,7 +141,6 @@ export class GroupGates {
     return (this.isStrict && this.holders) || [];
   }
 
-  /** Attempts of the group that run. */
   runningOf(group: string): number {
     return this.running.get(group) ?? 0;
   }

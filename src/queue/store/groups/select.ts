@@ -106,7 +106,7 @@ export function selectInTurns(
     if (group !== undefined && gates.isPaused(group)) passedOver();
     // A rate delays no job whose start was counted before: it goes before those that it delays.
     else if (isAgain || (group !== undefined && gates.goesOn(group, row))) turns.putBack(position, group);
-    // The line is read in the order of its numbers, whatever the clock said.
+    // The line is read in the order of its numbers, whatever the clock showed.
     else if (!gates.isStrict || row.due_at === null || !turns.isLate(position)) turns.add(position, group);
     // Others were read before it that became available later: all are read again, in order.
     else turns.isStale = true;

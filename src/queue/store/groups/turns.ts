@@ -6,7 +6,7 @@
  * first, and each of its jobs adds 1 ÷ weight to that time. An eighth of what is claimed is kept for noisy groups, so
  * they always make progress.
  *
- * Entries here are hints: the row of a job says whether it still waits. Losing all of them costs reads, never a job.
+ * Entries here are hints: the row of a job decides whether it still waits. Losing all of them costs reads, never a job.
  */
 import type { Position } from '../due-index';
 import { SIZES, type Sizes } from '../sizes';
@@ -128,7 +128,6 @@ export class Turns {
     if (lane.place === 'blocked' || lane.first === position.key) this.place(lane);
   }
 
-  /** The group may start a job again. */
   freed(group: string): void {
     const lane = this.lanes.get(group);
     if (lane?.place === 'blocked') this.place(lane);
@@ -234,7 +233,6 @@ export class Turns {
     return this.sleeping.has(key);
   }
 
-  /** Were jobs of the group read? */
   knows(group: string | undefined): boolean {
     return this.lanes.has(group);
   }
@@ -247,7 +245,6 @@ export class Turns {
     this.firstDue = Math.min(this.firstDue, at);
   }
 
-  /** When the first of these moments comes, epoch ms. */
   get nextWake(): number {
     return this.firstDue;
   }

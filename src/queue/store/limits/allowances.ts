@@ -11,7 +11,7 @@ const NONE: readonly string[] = [];
 export class Allowances {
   private readonly holders = new Map<string, Holder>();
   /** Keys of which something may have to be asked. */
-  private readonly stirred = new Set<string>();
+  private readonly asking = new Set<string>();
 
   /** @param running attempts of a key that run */
   constructor(
@@ -34,20 +34,19 @@ export class Allowances {
     return { settings: this.overrides.settingsOf(plainKey(key)), running, now };
   }
 
-  /** Something changed: the key may have to ask. */
-  stir(key: string): void {
-    this.stirred.add(key);
+  mayAsk(key: string): void {
+    this.asking.add(key);
   }
 
   /** The keys that have to ask, or to give back, now. @param isClosed the queue hands out nothing */
   open(now: number, isClosed: boolean): readonly string[] {
-    if (this.stirred.size === 0) return NONE;
+    if (this.asking.size === 0) return NONE;
     const open: string[] = [];
-    for (const key of this.stirred) {
+    for (const key of this.asking) {
       const holder = this.holders.get(key);
       if (holder) holder.rests = isClosed;
       if (holder?.hasToAsk(this.situation(key, now))) open.push(key);
-      else if (!holder?.needs) this.stirred.delete(key);
+      else if (!holder?.needs) this.asking.delete(key);
     }
     return open;
   }
@@ -55,17 +54,16 @@ export class Allowances {
   /** When the first key must be looked at, epoch ms. */
   get nextLook(): number {
     let next = Number.POSITIVE_INFINITY;
-    for (const key of this.stirred) next = Math.min(next, this.holders.get(key)?.lookAt ?? next);
+    for (const key of this.asking) next = Math.min(next, this.holders.get(key)?.lookAt ?? next);
     return next;
   }
 
   due(now: number): string[] {
-    return [...this.stirred].filter((key) => (this.holders.get(key)?.lookAt ?? Number.POSITIVE_INFINITY) <= now);
+    return [...this.asking].filter((key) => (this.holders.get(key)?.lookAt ?? Number.POSITIVE_INFINITY) <= now);
   }
 
-  /** The key is forgotten. */
   drop(key: string): void {
     this.holders.delete(key);
-    this.stirred.delete(key);
+    this.asking.delete(key);
   }
 }

@@ -19,7 +19,6 @@ const ASKED_PER_LOOK = 64;
 /** Jobs with consecutive keys that became available together. */
 type Run = Position & { count: number };
 
-/** In which order jobs of a rank are taken. */
 type Order = (a: Position, b: Position) => number;
 
 /** The lane of a key: jobs whose start was counted before wait in one of their own, since no rate delays them. */
@@ -70,7 +69,6 @@ class KeyLane implements Position {
     this.begin();
   }
 
-  /** The first job is gone. */
   shift(): void {
     const first = this.runs.first as Run;
     if (first.count > 1) {

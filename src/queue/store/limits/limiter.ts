@@ -13,7 +13,6 @@ export interface WaitingJobs {
   begun: number;
 }
 
-/** What is stored of a key. */
 interface StoredKey extends StoredUsage {
   limits: Limits;
   /** When a job named them, epoch ms; of a key that counts in all queues. */
@@ -30,11 +29,9 @@ export class Limiter {
   readonly usage: Usage;
   /** When it is next looked at, epoch ms, as it will be stored. */
   checkAt: number | null = null;
-  /** Does it have a row? */
   isStored = false;
-  /** Its row must be written. */
   isChanged = false;
-  /** `checkAt` is not what the row says. */
+  /** `checkAt` differs from the row. */
   isCheckMoved = false;
   /** A job has come, and no part of the key's allowance since. */
   hasArrived = false;

@@ -45,12 +45,10 @@ export class Limiters {
     this.readNextCheck();
   }
 
-  /** Reads when the first row is due. */
   readNextCheck(): void {
     this.nextRow = cell<number>(this.sql, 'SELECT min(check_at) FROM limit_keys') ?? Number.POSITIVE_INFINITY;
   }
 
-  /** The key, if it is known. */
   find(key: string): Limiter | undefined {
     const cached = this.cache.get(key);
     if (cached) return cached;
@@ -87,7 +85,6 @@ export class Limiters {
     this.touched.add(key);
   }
 
-  /** The keys touched since the last call. */
   takeTouched(): string[] {
     if (this.touched.size === 0) return [];
     const keys = [...this.touched];

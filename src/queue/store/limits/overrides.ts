@@ -9,7 +9,7 @@ import type { QueueDefaults } from '../../../job/settings';
 import type { KeySettings } from '../../../rpc/allowances';
 
 export class Overrides {
-  private said = new Map<string, LimitOverride>();
+  private overrides = new Map<string, LimitOverride>();
   private declared: LimitOverrides = {};
   private version = 0;
   /** When the override ends of keys that jobs wait for, as the queue calls them; epoch ms. */
@@ -17,28 +17,27 @@ export class Overrides {
   /** No override that jobs wait for ends before, epoch ms. */
   nextEnd = Number.POSITIVE_INFINITY;
 
-  /** Replaces the settings of keys. */
   set(defaults: Pick<QueueDefaults, 'version' | 'overrides' | 'limits'> | undefined): void {
-    this.said = new Map(Object.entries(defaults?.overrides ?? {}));
+    this.overrides = new Map(Object.entries(defaults?.overrides ?? {}));
     this.declared = defaults?.limits ?? {};
     this.version = defaults?.version ?? 0;
   }
 
   get(key: string): LimitOverride | undefined {
-    return this.said.get(key);
+    return this.overrides.get(key);
   }
 
   /** What the desk of the key must know. */
   settingsOf(key: string): KeySettings {
-    const override = this.said.get(key);
+    const override = this.overrides.get(key);
     const declared = own(this.declared, key);
     return { version: this.version, ...(override && { override }), ...(declared && { declared }) };
   }
 
   /** The override at `now` (epoch ms) of the key's own limits. */
   at(key: string, now: number): LimitOverride | undefined {
-    const said = this.said.get(key);
-    if (said && holds(said, now)) return said;
+    const override = this.overrides.get(key);
+    if (override && holds(override, now)) return override;
     return own(this.declared, key);
   }
 

@@ -6,7 +6,6 @@ import type { Configured, Stored } from '../parts';
 import type { Limiter } from './limiter';
 import { QUEUE_KEY } from './limiters';
 
-/** The queue's own limiter; undefined when it has none. */
 function limiterOfQueue(q: Stored & Configured): Limiter | undefined {
   const { rate_limit } = q.config.settings;
   if (!rate_limit) return undefined;
