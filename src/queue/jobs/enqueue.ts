@@ -12,6 +12,7 @@ import { mayWaitInLine } from '../store/columns';
 import { bodyBytes } from '../store/depth';
 import type { JobRow } from '../store/job-row';
 import { insert, insertRun, type NewRow } from '../store/jobs';
+import { runningOf } from '../store/limits/place';
 import type { Configured, Named, Observed, QueueParts, Stored, Woken } from '../store/parts';
 import { recordOf } from '../store/rows';
 import { accumulate } from './accumulate';
@@ -19,12 +20,10 @@ import { type Arrival, isBounded, makeRoom, pressureOf } from './backpressure';
 import { type Accumulated, cancelKey, existingJob, QueueConflicts, type StoredJob } from './conflicts';
 import { hasDeparted } from './departed-ids';
 import { makeGroupRoom } from './group-room';
-import { standingOf } from './limit-standing';
 import { checkType, refuseNewcomers } from './may-enqueue';
 import { receiptOf, receiptOfAccumulated, receiptOfEarlier, receiptOfExisting, refuseTooMuchToTell } from './receipt';
-import { refuseMisfit, warnOfMisfits } from './schema-misfits';
-import { warnOfUnhandled } from './warn-unhandled';
-import { warnOfUnlimited } from './warn-unlimited';
+import { refuseMisfit } from './schema-misfits';
+import { warn, warnOfPriority } from './warnings';
 
 /**
  * Checks what only the queue knows: the retry policy over its layers, and that a chosen id is free. Writes nothing.
@@ -102,14 +101,6 @@ export function planJobs(
   return { placements, accumulated: conflicts.gathered(), tidy: () => conflicts.tidy() };
 }
 
-function warnOfPriority(q: Named, receipts: readonly EnqueuedJob[], jobs: readonly NewJob[]): void {
-  for (const [index, { group, priority }] of jobs.entries()) {
-    const receipt = receipts[index];
-    if (!receipt || receipt.deduplicated || group === undefined || priority === 0) continue;
-    receipt.warning = `priority has no effect: queue ${q.name} serves the jobs of a group in the order of enqueue.`;
-  }
-}
-
 function insertJobs(q: QueueParts, plan: EnqueuePlan, now: number): EnqueueReceipt {
   const jobs: EnqueuedJob[] = [];
   const keys: number[] = [];
@@ -158,10 +149,16 @@ function insertJobs(q: QueueParts, plan: EnqueuePlan, now: number): EnqueueRecei
   return { jobs };
 }
 
-/** Where a job that just arrived leaves the key that limits it. */
-function standingAfter(q: Stored, row: JobRow, now: number): Pick<EnqueuedJob, 'standing'> {
-  const standing = row.limit_key === null ? undefined : standingOf(q, row.limit_key, now);
-  return standing ? { standing } : {};
+/** What a job that just arrived leaves of the key that limits it. */
+function standingAfter(q: Stored, { limit_key: key }: JobRow, now: number): Pick<EnqueuedJob, 'standing'> {
+  if (key === null) return {};
+  const limiter = q.store.limiters.get(key);
+  const limits = limiter.inForce(now);
+  const limit = limits.rate?.limit ?? limits.throttle?.limit ?? limits.concurrency;
+  const running = runningOf(q, key);
+  if (limit === undefined || limiter.isUndecided(running, now)) return {};
+  const remaining = Math.min(limit, limiter.room(running, now));
+  return { standing: { limit, remaining, resets_at: limiter.resetsAt(now) ?? now } };
 }
 
 /** What a plan adds to the queue. The jobs that it replaces are removed at the same time. */
@@ -196,9 +193,7 @@ export function enqueue(q: QueueParts, jobs: readonly NewJob[], now: number, may
   const pressure = bounded ? pressureOf(q) : undefined;
   if (pressure && receipt.jobs[0]) receipt.jobs[0].pressure = pressure;
   if (q.store.gates.isStrict) warnOfPriority(q, receipt.jobs, jobs);
-  warnOfUnhandled(q, receipt.jobs, (index) => jobs[index]?.body);
-  warnOfUnlimited(q, receipt.jobs, jobs, now);
-  warnOfMisfits(q, receipt.jobs, jobs);
+  warn(q, receipt.jobs, jobs, now);
   return receipt;
 }
 

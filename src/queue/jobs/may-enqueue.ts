@@ -18,6 +18,12 @@ export function refuseNewcomers(q: Named & Stored & Configured): void {
   throw new ApiError({ ...data, hint: 'Resume the queue, or enqueue into another one.' });
 }
 
+/** @throws {ApiError} 409 while the queue is being deleted */
+export function refuseRemoved(q: Named & Configured): void {
+  if (!q.config.removal) return;
+  throw conflict(`Queue ${q.name} is being deleted.`, { queue: q.name, current_state: 'deleting' });
+}
+
 /** Is the type among those the queue accepts? @throws {ApiError} 400 */
 export function checkType(q: Named & Configured, type: string): void {
   const allowed = q.config.settings.allowed_job_types;

@@ -11,10 +11,8 @@ import { arrivalOf, dueAtOf, planJobs, rowOf } from '../../jobs/enqueue';
 import { expiredRows } from '../../jobs/expire';
 import { checkGroupRoom } from '../../jobs/group-room';
 import { receiptOf, receiptOfEarlier, receiptOfExisting, refuseTooMuchToTell } from '../../jobs/receipt';
-import { warnOfMisfits } from '../../jobs/schema-misfits';
 import { refuseGivenUp } from '../../jobs/ticket';
-import { warnOfUnhandled } from '../../jobs/warn-unhandled';
-import { warnOfUnlimited } from '../../jobs/warn-unlimited';
+import { warn } from '../../jobs/warnings';
 import { type PreparedJob, type Share, writeShare } from '../../store/batches';
 import { type JobRow, STATE } from '../../store/job-row';
 import { insert, move, remove } from '../../store/jobs';
@@ -64,12 +62,7 @@ export function prepareBatch(
   });
   if (keys.length > 0) plan.tidy();
   writeShare(q, batch, share, now);
-  warnOfUnhandled(q, receipt, (index) => {
-    const placement = plan.placements[index];
-    return placement && 'job' in placement ? placement.job.body : undefined;
-  });
-  warnOfUnlimited(q, receipt, jobs, now);
-  warnOfMisfits(q, receipt, jobs);
+  warn(q, receipt, jobs, now);
   return { jobs: receipt };
 }
 
