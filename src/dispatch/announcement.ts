@@ -23,9 +23,12 @@ export interface Announcement {
 
 const NONE: ReadonlySet<string> = new Set();
 
-/** What is known of a remote target without asking: it may have only one path. `HANDLERS` maps its types. */
-export function announcementOfRemote(target: Pick<TargetConfig, 'payload'>): Announcement {
-  return { payload: target.payload ?? 'envelope', types: null, control: false, talking: NONE, provisional: false };
+/**
+ * Of a target that announces nothing, which gets every type that `HANDLERS` maps to it: a URL, which may have only one
+ * path, or a plain Worker. @param provisional it failed when it was asked
+ */
+export function plainAnnouncement({ payload }: Pick<TargetConfig, 'payload'>, provisional = false): Announcement {
+  return { payload: payload ?? 'envelope', types: null, control: false, talking: NONE, provisional };
 }
 
 /** How long an announcement may take, ms. */
@@ -53,7 +56,7 @@ export async function fetchAnnouncement(target: TargetConfig): Promise<Announcem
       body: (await readText(response)).text,
     }));
   } catch {
-    return { payload: target.payload ?? 'envelope', types: null, control: false, talking: NONE, provisional: true };
+    return plainAnnouncement(target, true);
   }
   if (isNotRunning(answer)) return NOT_RUNNING;
   return readAnnouncement(answer, target);
@@ -61,13 +64,7 @@ export async function fetchAnnouncement(target: TargetConfig): Promise<Announcem
 
 /** The announcement in an answer; anything unexpected means a plain Worker. */
 export function readAnnouncement(answer: HandlerAnswer, target: Pick<TargetConfig, 'payload'>): Announcement {
-  const plain: Announcement = {
-    payload: target.payload ?? 'envelope',
-    types: null,
-    control: false,
-    talking: NONE,
-    provisional: answer.status >= 500 || answer.status === 429,
-  };
+  const plain = plainAnnouncement(target, answer.status >= 500 || answer.status === 429);
   if (answer.status !== 200) return plain;
   const { types, payload, version, control } = parseObject(answer.body) ?? {};
   if (!Array.isArray(types)) return plain;

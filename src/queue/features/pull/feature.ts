@@ -77,7 +77,7 @@ export class Pulling implements Feature {
   due(now: number): number | undefined {
     const from = Math.max(now, this.host.q.config.shutUntil);
     if (from === Number.POSITIVE_INFINITY) return undefined;
-    const chunk = this.waiters.anyStands ? nextPulledChunk(this.host.q, from) : Number.POSITIVE_INFINITY;
+    const chunk = this.waiters.anyUnlimited ? nextPulledChunk(this.host.q, from) : Number.POSITIVE_INFINITY;
     return Math.min(nextDue(this.host.q.store, from) ?? Number.POSITIVE_INFINITY, chunk);
   }
 
@@ -87,7 +87,7 @@ export class Pulling implements Feature {
 
   workArrived(): void {
     const { arrivedTypes } = this.host.q.wake;
-    if (this.waiters.waiting.size > 0) this.waiters.hope(arrivedTypes.has(ANY_TYPE) ? undefined : arrivedTypes);
+    if (this.waiters.waiting.size > 0) this.waiters.markReady(arrivedTypes.has(ANY_TYPE) ? undefined : arrivedTypes);
     arrivedTypes.clear();
     // In the turn of the arrival, so that a job and its lease are written together.
     this.serve(true);
@@ -178,7 +178,7 @@ export class Pulling implements Feature {
 
   /** Jobs may have become available by the clock. */
   private lookAgain(): void {
-    this.waiters.hope();
+    this.waiters.markReady();
     this.serve();
   }
 
@@ -186,14 +186,14 @@ export class Pulling implements Feature {
    * Takes turns until no claim can find a job. @param atOnce the first one now, not with what arrives in the meantime
    */
   private serve(atOnce = false): void {
-    if (this.isServing || !this.waiters.anyHoping) return;
+    if (this.isServing || !this.waiters.anyReady) return;
     this.isServing = true;
     this.host.keepAlive(this.takeTurns(atOnce));
   }
 
   private async takeTurns(atOnce: boolean): Promise<void> {
     const turn = (now: number) => this.turn(now);
-    for (let first = atOnce; this.waiters.anyHoping; first = false) {
+    for (let first = atOnce; this.waiters.anyReady; first = false) {
       this.attempted = [];
       try {
         const outcome = first ? outcomeOf(() => this.host.writeNow(turn)) : await this.host.request(turn);
@@ -201,10 +201,10 @@ export class Pulling implements Feature {
         else for (const waiter of [...this.waiters.waiting]) this.waiters.remove(waiter).refuse(outcome.error);
       } catch (error) {
         // A transaction that failed before any claim fails for all: it would fail again at once.
-        const failed = this.attempted.length > 0 ? this.attempted : [...this.waiters.hoping()];
+        const failed = this.attempted.length > 0 ? this.attempted : [...this.waiters.ready()];
         for (const waiter of failed) this.waiters.remove(waiter).fail(error);
         // Nothing is left of the turn's findings.
-        this.waiters.hope();
+        this.waiters.markReady();
       }
       this.endWaits();
     }
@@ -221,7 +221,7 @@ export class Pulling implements Feature {
     const given: Given[] = [];
     const resting = new Set<string>();
     let [claims, bytes] = [0, 0];
-    for (const waiter of this.waiters.hoping()) {
+    for (const waiter of this.waiters.ready()) {
       if (waiter.isUnwanted()) {
         given.push({ waiter, jobs: [] });
         continue;
@@ -235,25 +235,25 @@ export class Pulling implements Feature {
       if (found.isClosed) this.wakeWhenOpen(now);
       else this.wakeForGroups();
       if (found.isUnfinished) resting.add(waiter.types);
-      else if (found.isClosed || (!found.hasMore && waiter.types === '')) this.waiters.despairAll();
-      else if (!found.hasMore) this.waiters.despair(waiter.types);
+      else if (found.isClosed || (!found.hasMore && waiter.types === '')) this.waiters.allIdle();
+      else if (!found.hasMore) this.waiters.idle(waiter.types);
     }
     // No timer serves an unlimited claim.
-    if (this.waiters.anyStands) q.wake.at(nextPulledChunk(q, now));
+    if (this.waiters.anyUnlimited) q.wake.at(nextPulledChunk(q, now));
     return given;
   }
 
   /** No timer serves an unlimited claim, and the claims before it may leave before the queue opens. */
   private wakeWhenOpen(now: number): void {
     const { q } = this.host;
-    if (!this.waiters.anyStands) return;
+    if (!this.waiters.anyUnlimited) return;
     const opensAt = q.config.shutUntil > now ? q.config.shutUntil : queueOpensAt(q, now);
     if (opensAt !== undefined && opensAt < Number.POSITIVE_INFINITY) q.wake.at(opensAt);
   }
 
   /** The same for claims that find only groups whose rates are used up. */
   private wakeForGroups(): void {
-    if (this.waiters.anyStands) this.host.q.wake.at(this.host.q.store.cursors.nextGroup());
+    if (this.waiters.anyUnlimited) this.host.q.wake.at(this.host.q.store.cursors.nextGroup());
   }
 
   /** A claim that fails does not affect the others: those before it are served in the next turn. */
@@ -272,7 +272,7 @@ export class Pulling implements Feature {
     const now = this.host.now();
     for (const waiter of this.waiters.waiting) {
       if (now < waiter.deadline) continue;
-      if (!this.waiters.hasHope(waiter) || waiter.turns >= MAX_TURNS) this.answer(waiter, []);
+      if (!this.waiters.isReady(waiter) || waiter.turns >= MAX_TURNS) this.answer(waiter, []);
     }
   }
 
@@ -286,9 +286,9 @@ export class Pulling implements Feature {
     const due = this.nextMoment(now);
     const look = () => {
       if (this.isServing) return;
-      if (host.now() >= due) waiters.hope();
+      if (host.now() >= due) waiters.markReady();
       this.endWaits();
-      if (waiters.anyHoping) this.serve();
+      if (waiters.anyReady) this.serve();
       else this.setTimer();
     };
     this.timer = setTimeout(look, Math.max(1, Math.min(due, waiters.firstDeadline) - now));

@@ -53,12 +53,12 @@ export class Waiters {
   /** In the order of their arrival. */
   readonly waiting = new Set<Waiter>();
   /** Names of the sets of types for which there may be jobs. */
-  private readonly hopeful = new Set<string>();
+  private readonly readyTypes = new Set<string>();
 
   add(waiter: Waiter): void {
     this.waiting.add(waiter);
     // Claims before it for the same types come first.
-    this.hopeful.add(waiter.types);
+    this.readyTypes.add(waiter.types);
   }
 
   remove(waiter: Waiter): Waiter {
@@ -72,35 +72,35 @@ export class Waiters {
   }
 
   /** There may be jobs of these types; absent: of any. */
-  hope(types?: ReadonlySet<string>): void {
+  markReady(types?: ReadonlySet<string>): void {
     const asked = new Set<string>();
     for (const waiter of this.waiting) {
       if (asked.has(waiter.types)) continue;
       asked.add(waiter.types);
-      if (!types || waiter.takesAny(types)) this.hopeful.add(waiter.types);
+      if (!types || waiter.takesAny(types)) this.readyTypes.add(waiter.types);
     }
   }
 
-  despair(types: string): void {
-    this.hopeful.delete(types);
+  idle(types: string): void {
+    this.readyTypes.delete(types);
   }
 
-  despairAll(): void {
-    this.hopeful.clear();
+  allIdle(): void {
+    this.readyTypes.clear();
   }
 
-  hasHope({ types }: Waiter): boolean {
-    return this.hopeful.has(types);
+  isReady({ types }: Waiter): boolean {
+    return this.readyTypes.has(types);
   }
 
   /** Those that may find something, in order. */
-  *hoping(): Generator<Waiter> {
-    for (const waiter of this.waiting) if (this.hasHope(waiter)) yield waiter;
+  *ready(): Generator<Waiter> {
+    for (const waiter of this.waiting) if (this.isReady(waiter)) yield waiter;
   }
 
-  get anyHoping(): boolean {
+  get anyReady(): boolean {
     // Asked after every commit: without a generator.
-    if (this.hopeful.size > 0) for (const waiter of this.waiting) if (this.hasHope(waiter)) return true;
+    if (this.readyTypes.size > 0) for (const waiter of this.waiting) if (this.isReady(waiter)) return true;
     return false;
   }
 
@@ -109,7 +109,7 @@ export class Waiters {
     return false;
   }
 
-  get anyStands(): boolean {
+  get anyUnlimited(): boolean {
     for (const { deadline } of this.waiting) if (deadline === Number.POSITIVE_INFINITY) return true;
     return false;
   }

@@ -94,7 +94,10 @@ export class Pump implements Feature {
 
   due(now: number): number | undefined {
     const { shutUntil } = this.host.q.config;
-    const tries = [this.nextTrial(now), this.nextAsk(now)].map((at) => at && Math.max(at, shutUntil));
+    // A stopped target may be tried again, or asked again about a type of waiting jobs.
+    const tries = this.targets
+      .flatMap((target) => [target.health.resumesAt(now), target.isAwaited ? target.asksAgainAt(now) : undefined])
+      .map((at) => at && Math.max(at, shutUntil));
     return earliest([...tries, this.nextPush(now), this.nextChunk(now), this.running.awakeAt(now)]) ?? undefined;
   }
 
@@ -151,18 +154,6 @@ export class Pump implements Feature {
   /** An attempt ended other than by the answer to its delivery: a waiting one may take its place. */
   capacityFreed(): void {
     if (this.full) this.pump();
-  }
-
-  /** When a stopped target may be tried again, or undefined. */
-  private nextTrial(now: number): number | undefined {
-    const times = this.targets.flatMap(({ health }) => health.resumesAt(now) ?? []);
-    return times.length > 0 ? Math.min(...times) : undefined;
-  }
-
-  /** When a target may be asked again about a type of waiting jobs, or undefined. */
-  private nextAsk(now: number): number | undefined {
-    const times = this.targets.flatMap((target) => (target.isAwaited ? (target.asksAgainAt(now) ?? []) : []));
-    return times.length > 0 ? Math.min(...times) : undefined;
   }
 
   /**

@@ -6,7 +6,7 @@
 import { coversQueue, ownsQueue, type TargetConfig } from '../../../dispatch/config';
 import type { JobBody } from '../../../job/record';
 import { numbersOf } from '../../jobs/chunks';
-import { type Claimed, CROWD, grant } from '../../jobs/claim';
+import { CROWD, grant } from '../../jobs/claim';
 import { fail, type Random } from '../../jobs/end-attempt';
 import { expire } from '../../jobs/expire';
 import { LimitCheck, noteStarts } from '../../jobs/limit-check';
@@ -116,23 +116,14 @@ export class PushSelector {
     // A stopped target gets a single trial; the rest follows when it answers.
     const calls = isTrial ? 1 : Math.min(callsLeft, connections);
     const plan = new CallPlan(calls, target.batchSize);
-    const limit = Math.min(room, calls * target.batchSize, startsLeft(q, now));
+    const starts = startsLeft(q, now);
+    const limit = Math.min(room, calls * target.batchSize, starts);
     if (limit <= 0) return 0;
     const limits = new LimitCheck(q, now);
-    const bodies = new Map<number, JobBody>();
     const round: Round = {
-      target,
-      plan,
-      running: target.runningByEntry(q),
-      now,
-      selection,
-      limits,
-      bodies,
-      seen: new Map(),
-      starting: new Map(),
-      slots: room,
-      starts: startsLeft(q, now),
-      chunks: [],
+      ...{ target, plan, now, selection, limits },
+      ...{ running: target.runningByEntry(q), bodies: new Map(), seen: new Map(), starting: new Map() },
+      ...{ slots: room, starts, chunks: [] },
     };
     const chunks = target.takesChunks ? new ChunkedRound(q, this.configs, round) : undefined;
     const rows = this.deferredRows(round, limit, chunks);
@@ -163,23 +154,9 @@ export class PushSelector {
       else selection.starved = true;
     }
     rows.push(...round.chunks.flat());
-    if (rows.length === 0) {
-      this.endRound(round);
-      return 0;
-    }
-    const claimed = new Map(this.claimFor(round, rows).map((job) => [job.row.key, job]));
-    for (const { row, active } of claimed.values()) if (hasCrashed(row)) active.solo = true;
-    for (const keys of plan.calls) {
-      const jobs = keys.flatMap((key) => claimed.get(key) ?? []);
-      if (jobs.length > 0) selection.calls.push({ target, jobs });
-    }
-    this.endRound(round);
-    return plan.calls.length;
-  }
-
-  /** Schedules or discards what has no room and does not wait for it. */
-  private endRound({ limits, selection }: Round): void {
+    if (rows.length > 0) this.claimFor(round, rows);
     if (limits.setAside() >= CROWD) selection.starved = true;
+    return rows.length > 0 ? plan.calls.length : 0;
   }
 
   /** How many more calls this target could be sent before the platform delays one. */
@@ -301,25 +278,22 @@ export class PushSelector {
     if (claimed) fail(q, row, claimed.active, { no_handler: true }, now, this.random);
   }
 
-  private claimFor({ target, bodies, chunks, now }: Round, rows: JobRow[]): Claimed[] {
+  /** Claims these jobs, each in its call. */
+  private claimFor({ target, plan, bodies, chunks, selection, now }: Round, rows: JobRow[]): void {
     const { q } = this;
+    const { id, workerId } = target;
     // The dispatcher's own timer ends an attempt. If the server ended it just as punctually, finished jobs would time
     // out while a sibling in the same call delays their answer.
     const leaseMs = (body: JobBody) => target.timeoutFor(q, body) + LEASE_BEYOND_TIMEOUT_MS;
-    const claimed = grant(
-      q,
-      rows,
-      {
-        workerId: target.workerId,
-        target: target.id,
-        timeoutMs: leaseMs,
-        visibilityMs: leaseMs,
-        ...(chunks.length > 0 && { chunks: numbersOf(chunks) }),
-      },
-      now,
-      bodies,
-    );
+    const together = chunks.length > 0 && { chunks: numbersOf(chunks) };
+    const terms = { workerId, target: id, timeoutMs: leaseMs, visibilityMs: leaseMs, ...together };
+    const claimed = grant(q, rows, terms, now, bodies);
     noteStarts(q, claimed, now);
-    return claimed;
+    const byKey = new Map(claimed.map((job) => [job.row.key, job]));
+    for (const { row, active } of claimed) if (hasCrashed(row)) active.solo = true;
+    for (const keys of plan.calls) {
+      const jobs = keys.flatMap((key) => byKey.get(key) ?? []);
+      if (jobs.length > 0) selection.calls.push({ target, jobs });
+    }
   }
 }

@@ -1,5 +1,5 @@
 /** A target as one queue sees it: is it worth calling, what does it take, and how are jobs handed to it? */
-import { type Announcement, announcementOfRemote } from '../../../dispatch/announcement';
+import { type Announcement, plainAnnouncement } from '../../../dispatch/announcement';
 import type { Payload, TargetConfig } from '../../../dispatch/config';
 import { TargetHealth } from '../../../dispatch/health';
 import { MAX_CONNECTIONS } from '../../../dispatch/remote';
@@ -58,8 +58,8 @@ export class PushTarget {
   private askAgainAt = Number.NEGATIVE_INFINITY;
   /** Its last answer named another announcement. */
   private outdated = false;
-  /** Recent bytes of an answer for each job. */
-  private answerBytes = 0;
+  /** Bytes to expect for each job in the answer to a call. */
+  expectedAnswer = 0;
 
   /** @param longestPauseMs limit of the target's pause; absent: as in production */
   constructor(
@@ -68,7 +68,7 @@ export class PushTarget {
   ) {
     this.health = new TargetHealth(longestPauseMs);
     this.deferred = new DeferredEntries(config.id);
-    if (config.isRemote) this.announcement = announcementOfRemote(config);
+    if (config.isRemote) this.announcement = plainAnnouncement(config);
   }
 
   /** The pause before it is asked again, ms. */
@@ -113,11 +113,6 @@ export class PushTarget {
     return Array.isArray(this.announcement?.types);
   }
 
-  /** Bytes to expect for each job in the answer to a call. */
-  get expectedAnswer(): number {
-    return this.answerBytes;
-  }
-
   get payload(): Payload {
     return this.announcement?.payload ?? 'envelope';
   }
@@ -144,7 +139,7 @@ export class PushTarget {
    */
   called(types: ReadonlySet<string>, result: { jobs: number; tookMs: number; bytes: number; version?: string }): void {
     this.pace.note(this.entriesOf(types), result.tookMs);
-    this.answerBytes = Math.max(result.bytes / result.jobs, this.answerBytes * 0.9);
+    this.expectedAnswer = Math.max(result.bytes / result.jobs, this.expectedAnswer * 0.9);
     if (result.version !== undefined && this.isCertain) {
       this.outdated = result.version !== this.announcement?.version;
     }
