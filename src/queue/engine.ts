@@ -3,6 +3,7 @@
  * due, so nothing depends on the alarm being on time. The alarm never throws, and a lost one is armed again whenever
  * the queue is touched.
  */
+import { noticeMessages } from '../across/feed/notices';
 import type { TargetConfig } from '../dispatch/config';
 import { type AlarmClock, earliest } from '../durable/alarm-clock';
 import { type CommitHooks, Committer, type TransactionStep } from '../durable/group-commit';
@@ -28,8 +29,7 @@ import { Pump } from './features/push/pump';
 import { Readers } from './features/readings/feature';
 import { Batches } from './features/shares/feature';
 import { Moves } from './features/transfer/feature';
-import { webhooks } from './features/webhooks/feature';
-import { endings } from './features/workflow/endings';
+import { endingMessages } from './features/workflow/endings';
 import { waitingFor } from './jobs/waiting';
 import type { JobRow } from './store/job-row';
 import { QueueMemory } from './store/memory';
@@ -135,9 +135,9 @@ export class QueueEngine {
       this.batches,
       this.bulk,
       this.removal,
-      endings(around),
+      { messages: [endingMessages(around)] },
       ...(host.analytics ? [new Analytics(q, host.analytics)] : []),
-      webhooks(around),
+      { messages: [noticeMessages(q.store.outbox, around.write, (id) => host.others.webhook(id))] },
       new AlertWatch(around),
       this.readers,
     ];

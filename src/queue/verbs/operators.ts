@@ -111,7 +111,7 @@ export const OPERATOR_VERBS = {
    */
   async abortOperation(life, id: string, action: BulkAction): Promise<Outcome<OperationView | null>> {
     const aborted = await life.writeIfExists((q, now) => abortTask(q, id, action, now));
-    if (aborted?.ok) life.engine?.bulk.aborted(id);
+    if (aborted?.ok) life.engine?.bulk.finished(id);
     return aborted ?? { ok: true, value: null };
   },
   /** The operations that run, and the last ones that ended within a day. */

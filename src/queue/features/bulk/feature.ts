@@ -38,10 +38,6 @@ export class BulkOperations implements Feature {
     relay().start();
   }
 
-  aborted(id: string): void {
-    this.finished(id);
-  }
-
   /** The operation, at its end or after `waitMs`. */
   async view(id: string, waitMs: number, withItems = false): Promise<OperationView | undefined> {
     const { q } = this.host;
@@ -66,7 +62,7 @@ export class BulkOperations implements Feature {
     else await scheduler.wait(0);
   }
 
-  private finished(id: string): void {
+  finished(id: string): void {
     this.open = this.open.filter((other) => other !== id);
     for (const entry of this.waiting) {
       if (entry.id !== id) continue;

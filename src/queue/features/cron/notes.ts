@@ -26,6 +26,12 @@ export function noteJob(
   noteRun(q, entry, { id, type }, tick, now);
 }
 
+const entryOf = ({ name, expression, timezone }: CronView['definition']) => ({
+  cron_name: name,
+  cron_expression: expression,
+  timezone,
+});
+
 function noteRun(
   q: Observed,
   { definition, run }: CronView,
@@ -37,13 +43,10 @@ function noteRun(
   if (tick !== undefined) run.fires++;
   run.last_run_at = now;
   run.last_job = job.id;
-  run.history = [...run.history, { job_id: job.id, ...(tick !== undefined && { tick }), at: now }].slice(
-    -KEPT_EXECUTIONS,
-  );
+  const execution = { job_id: job.id, ...(tick !== undefined && { tick }), at: now };
+  run.history = [...run.history, execution].slice(-KEPT_EXECUTIONS);
   q.observed.events.add('cron.triggered', definition.name, now, {
-    cron_name: definition.name,
-    cron_expression: definition.expression,
-    timezone: definition.timezone,
+    ...entryOf(definition),
     job_id: job.id,
     job_type: job.type,
     run_count: run.runs,
@@ -81,9 +84,7 @@ export function noteSkip(q: Observed, { definition, run }: CronView, skip: CronS
   run.skips++;
   run.skipped = [...run.skipped, skip].slice(-KEPT_SKIPS);
   q.observed.events.add('cron.skipped', definition.name, skip.at, {
-    cron_name: definition.name,
-    cron_expression: definition.expression,
-    timezone: definition.timezone,
+    ...entryOf(definition),
     reason: skip.reason,
     scheduled_time: formatInstant(skip.tick),
     ...(skip.until !== undefined && { scheduled_until: formatInstant(skip.until) }),

@@ -5,6 +5,7 @@ import type { StoredJob } from '../../../job/export/stored-job';
 import { decodeId, FIRST_CHOSEN, sequenceOf } from '../../../job/ids';
 import type { ImportPart, ImportRequest, PartsImported } from '../../../rpc/export';
 import { hasDeparted } from '../../jobs/departed-ids';
+import { refuseRemoved } from '../../jobs/may-enqueue';
 import { find } from '../../read/find';
 import { knownIds } from '../../read/ids';
 import { stats } from '../../read/stats';
@@ -33,9 +34,7 @@ interface Plan extends PartsImported {
  * @throws {ApiError} 409 for other jobs, missing parts, or a queue being deleted; 503 when the storage is full
  */
 export function planImport(q: Named & Stored & Configured, request: ImportRequest, now: number): Plan {
-  if (q.config.removal) {
-    throw conflict(`Queue ${q.name} is being deleted.`, { queue: q.name, current_state: 'deleting' });
-  }
+  refuseRemoved(q);
   refuseWhenFull(q);
   const { file, merge, parts } = request;
   const before = merge ? undefined : readFact<Progress>(q.store.sql, FACT);

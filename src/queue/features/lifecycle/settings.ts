@@ -1,7 +1,7 @@
 /** The settings of one queue: pause, concurrency, timeouts, retention, and its layer of the retry policy. */
 
 import { writeMeta } from '../../../durable/sql';
-import { conflict, mayNotShorten } from '../../../job/errors';
+import { mayNotShorten } from '../../../job/errors';
 import { checkRetryLayer } from '../../../job/retry/validate';
 import {
   below,
@@ -15,6 +15,7 @@ import {
   type SettingsChange,
 } from '../../../job/settings';
 import type { QueueStatus } from '../../../rpc/receipts';
+import { refuseRemoved } from '../../jobs/may-enqueue';
 import { setEvicting } from '../../store/jobs';
 import { overridesChanged } from '../../store/limits/changes';
 import { forgetQueueStarts } from '../../store/limits/queue-limit';
@@ -23,8 +24,7 @@ import { regrouped } from './groups';
 
 /** Changes the mode, durably. Idempotent. @throws {ApiError} 409 while the queue is being deleted */
 export function setMode(q: QueueParts, mode: QueueMode, now: number): QueueStatus {
-  if (q.config.removal)
-    throw conflict(`Queue ${q.name} is being deleted.`, { queue: q.name, current_state: 'deleting' });
+  refuseRemoved(q);
   const before = modeOf(q.config);
   if (before !== mode) {
     q.config.paused = mode === 'paused';

@@ -6,13 +6,13 @@
  * The decision is an outbox message, and nothing else can be decided meanwhile. The target remembers its answer,
  * refusals too, so a refused decision can be forgotten here.
  */
-import { ApiError, conflict, duplicate, type ErrorData, outcomeOf } from '../../../job/errors';
+import { ApiError, duplicate, type ErrorData, outcomeOf } from '../../../job/errors';
 import { routeOf } from '../../../job/ids';
 import { checkRetry } from '../../../job/retry/validate';
 import type { Adoption, MovedJob, MoveRequest, Override } from '../../../rpc/operations';
 import { checkRoom, isBounded, makeRoom } from '../../jobs/backpressure';
 import { rememberDeparted } from '../../jobs/departed-ids';
-import { checkType, refuseNewcomers } from '../../jobs/may-enqueue';
+import { checkType, refuseNewcomers, refuseRemoved } from '../../jobs/may-enqueue';
 import { boundedLife, deadLetterRow, secondLife } from '../../jobs/redrive';
 import { refuseMoving } from '../../jobs/refuse-moving';
 import { find, viewOf } from '../../read/find';
@@ -40,10 +40,10 @@ export function planMove(
   const row = deadLetterRow(q, id);
   const open = moveOf(q.store.outbox, row.key);
   if (open && !isSame(open, request)) refuseMoving(q, row);
-  if (!open && q.config.removal) {
-    throw conflict(`Queue ${q.name} is being deleted.`, { queue: q.name, current_state: 'deleting' });
+  if (!open) {
+    refuseRemoved(q);
+    boundedLife(row, request.override);
   }
-  if (!open) boundedLife(row, request.override);
   return { key: row.key, open: open !== undefined, job: packed(q, row, request.override, open?.at ?? now) };
 }
 

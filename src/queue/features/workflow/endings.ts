@@ -1,7 +1,7 @@
 /** Notifies workflows of the ends of their jobs. A repeated notice changes nothing. */
 import { type MessageKind, posted } from '../../../durable/outbox-relay';
 import type { Ending } from '../../../rpc/workflow';
-import type { Feature, Host } from '../../feature';
+import type { Host } from '../../feature';
 import { ENDING } from '../../store/workflow-endings';
 import { forgetStarts, startsOf } from './starts';
 
@@ -10,11 +10,7 @@ const MAX_ENDINGS = 100;
 
 const read = ({ data }: { data: string }) => JSON.parse(data) as Ending[];
 
-export function endings(host: Host): Feature {
-  return { messages: [endingMessages(host)] };
-}
-
-function endingMessages({ q, write, others }: Host): MessageKind {
+export function endingMessages({ q, write, others }: Host): MessageKind {
   return posted(q.store.outbox, write, {
     kind: ENDING,
     together: { most: MAX_ENDINGS, itemsIn: (message) => read(message).length },
