@@ -5,7 +5,7 @@ import type { ParsedJob } from '../../src/job/envelope/parse';
 import { ApiError, type ErrorData } from '../../src/job/errors';
 import type { LimitOverrides } from '../../src/job/limits/overrides';
 import { createTask, stepTask } from '../../src/queue/features/bulk/tasks';
-import { configure, setPaused, takeDefaults } from '../../src/queue/features/lifecycle/settings';
+import { configure, setMode, takeDefaults } from '../../src/queue/features/lifecycle/settings';
 import { activate } from '../../src/queue/jobs/activate';
 import { cancel } from '../../src/queue/jobs/cancel';
 import { enqueue as enqueueJobs } from '../../src/queue/jobs/enqueue';
@@ -165,7 +165,7 @@ export function keepNoDead(scene: Scene): void {
 }
 
 export function pause(scene: Scene, paused: boolean): void {
-  scene.write((now) => setPaused(scene.q, paused, now));
+  scene.write((now) => setMode(scene.q, paused ? 'paused' : 'active', now));
   scene.tidy();
   scene.model.paused = paused;
   queueOf(scene.model).draining = false;

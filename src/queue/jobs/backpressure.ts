@@ -10,7 +10,7 @@ import type { QueuePressure } from '../../rpc/receipts';
 import { isInLine, STANDS_IN_LINE } from '../store/columns';
 import { bodyBytes } from '../store/depth';
 import { type JobRow, STATE } from '../store/job-row';
-import type { Configured, Named, QueueParts, Stored, Woken } from '../store/parts';
+import type { Configured, QueueParts, Stored, StoredQueue, Woken } from '../store/parts';
 import { rowByKey } from '../store/row-lookup';
 import { drop } from './drop';
 import { expire, expiredRows } from './expire';
@@ -27,8 +27,6 @@ export interface Arrival {
   /** Keys of jobs that it replaces. They count as gone, so they make no further room. */
   replaces?: ReadonlySet<number>;
 }
-
-export type BoundedQueue = Named & Configured & Stored;
 
 export function isBounded({ config: { settings } }: Configured): boolean {
   return settings.max_depth !== undefined || settings.max_bytes !== undefined;
@@ -60,7 +58,7 @@ export function makeRoom(q: QueueParts, arrival: Arrival, now: number, mayDrop =
  * {@link makeRoom} for a share of a batch over several queues: discards nothing, because the batch may be abandoned.
  * @param expired waiting jobs about to be removed @throws {ApiError} 429 `QUEUE_FULL`
  */
-export function checkRoom(q: BoundedQueue, arrival: Arrival, expired: Iterable<JobRow> = []): void {
+export function checkRoom(q: StoredQueue, arrival: Arrival, expired: Iterable<JobRow> = []): void {
   const surplus = surplusOf(q, arrival);
   if (fits(surplus) || (q.config.settings.overflow === 'drop_oldest' && !exceedsAlone(q, arrival))) return;
   if (!fits(takeWhileNeeded(surplus, expired).left)) throw queueFull(q, surplus);
@@ -105,7 +103,7 @@ function fillOf(q: Stored & Configured): QueuePressure | undefined {
 }
 
 /** By how much the arrivals would exceed the bounds; not above 0: they fit. */
-function surplusOf(q: BoundedQueue, { jobs, bytes }: Arrival): Arrival {
+function surplusOf(q: StoredQueue, { jobs, bytes }: Arrival): Arrival {
   const { max_depth, max_bytes } = q.config.settings;
   return {
     jobs: max_depth === undefined ? 0 : q.store.depth.jobs() + jobs - max_depth,
@@ -123,7 +121,7 @@ function smaller(surplus: Arrival, arrival: Arrival): Arrival {
 }
 
 /** @param surplus what exceeds the bound */
-function queueFull(q: BoundedQueue, surplus: Arrival): ApiError {
+function queueFull(q: StoredQueue, surplus: Arrival): ApiError {
   const { max_depth, max_bytes } = q.config.settings;
   const depth = q.store.depth.jobs();
   const reached = surplus.jobs > 0 ? { depth, bound: max_depth } : { depth: q.store.depth.bytes(), bound: max_bytes };

@@ -14,7 +14,7 @@ import type { Active } from '../store/active';
 import { lease } from '../store/attempts';
 import type { JobRow } from '../store/job-row';
 import { startsLeft } from '../store/limits/queue-limit';
-import type { Configured, Named, QueueParts, Stored } from '../store/parts';
+import type { QueueParts, StoredQueue } from '../store/parts';
 import { selectReady } from '../store/ranks';
 import { readableBody } from '../store/row-texts';
 import { placeOf } from '../store/rows';
@@ -135,7 +135,7 @@ export function claim(q: QueueParts, request: ClaimRequest, now: number): PullCl
  * worker proposed another.
  */
 function viewForWorker(
-  q: Named & Stored & Configured,
+  q: StoredQueue,
   { row, body, active }: Claimed,
   { visibility_timeout_ms, default_visibility_timeout_ms: proposed }: ClaimRequest,
   now: number,

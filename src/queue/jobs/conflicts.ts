@@ -17,7 +17,7 @@ import {
 import type { UniqueConflicts, UniqueQuestion } from '../../rpc/queue';
 import { viewOfArchived, viewOfRow } from '../read/find';
 import { type JobRow, STATE } from '../store/job-row';
-import type { Configured, Named, QueueParts, Stored } from '../store/parts';
+import type { QueueParts, StoredQueue } from '../store/parts';
 import { completedByKey, rowByKey } from '../store/row-lookup';
 import { type ArchivedJob, idOf, idOfArchived, stateOf } from '../store/rows';
 import { forgetKey, MAX_RIVALS, rivalKeys } from '../store/unique-keys';
@@ -31,7 +31,7 @@ export class StoredJob implements Candidate {
   private found: ArchivedJob | undefined;
 
   constructor(
-    private readonly q: Named & Stored & Configured,
+    private readonly q: StoredQueue,
     readonly key: number,
     now: number,
   ) {
@@ -98,7 +98,7 @@ export class AnswerRoom {
 
 /** The stored jobs with a fingerprint, for a new job in another queue. Writes nothing. */
 export function conflictsHere(
-  q: Named & Stored & Configured,
+  q: StoredQueue,
   question: UniqueQuestion,
   now: number,
   room: AnswerRoom,
@@ -115,7 +115,7 @@ export function conflictsHere(
 }
 
 /** The stored jobs with this fingerprint, newest first. */
-function storedJobs(q: Named & Stored & Configured, fingerprint: string, now: number): StoredJob[] {
+function storedJobs(q: StoredQueue, fingerprint: string, now: number): StoredJob[] {
   return rivalKeys(q.store.sql, fingerprint).map((key) => new StoredJob(q, key, now));
 }
 
@@ -132,7 +132,7 @@ export class QueueConflicts {
 
   /** @param mayAccumulate whether jobs may become a part of stored ones */
   constructor(
-    private readonly q: Named & Stored & Configured,
+    private readonly q: StoredQueue,
     private readonly now: number,
     mayAccumulate: boolean,
   ) {
@@ -176,7 +176,7 @@ function isTerminal(state: StoredJob['state']): boolean {
 
 /** The current state of the job that an ignored entry stands for. @param earlier the jobs of earlier entries */
 export function existingJob(
-  q: Named & Stored & Configured,
+  q: StoredQueue,
   existing: StoredJob | EarlierEntry,
   earlier: readonly JobView[],
   now: number,

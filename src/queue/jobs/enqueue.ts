@@ -13,7 +13,7 @@ import { bodyBytes } from '../store/depth';
 import type { JobRow } from '../store/job-row';
 import { insert, insertRun, type NewRow } from '../store/jobs';
 import { runningOf } from '../store/limits/place';
-import type { Configured, Named, Observed, QueueParts, Stored, Woken } from '../store/parts';
+import type { Named, Observed, QueueParts, Stored, StoredQueue, Woken } from '../store/parts';
 import { recordOf } from '../store/rows';
 import { accumulate } from './accumulate';
 import { type Arrival, isBounded, makeRoom, pressureOf } from './backpressure';
@@ -29,7 +29,7 @@ import { warn, warnOfPriority } from './warnings';
  * Checks what only the queue knows: the retry policy over its layers, and that a chosen id is free. Writes nothing.
  * @throws {ApiError} 422 or 409, with `details.index` when there are several jobs
  */
-export function checkJobs(q: Named & Stored & Configured, jobs: readonly NewJob[], now: number): void {
+export function checkJobs(q: StoredQueue, jobs: readonly NewJob[], now: number): void {
   refuseNewcomers(q);
   forEachNumbered(jobs, (job) => checkType(q, job.type));
   forEachNumbered(jobs, (job) => refuseMisfit(q, job));
@@ -63,7 +63,7 @@ function forEachNumbered<T>(jobs: readonly T[], check: (job: T) => void): void {
   });
 }
 
-function checkId(q: Named & Stored & Configured, id: string, now: number): void {
+function checkId(q: StoredQueue, id: string, now: number): void {
   const taken = find(q, id);
   if (taken) throw duplicate(id, viewOf(q, taken, now).record.state);
   if (q.store.hasAlias(id)) throw duplicate(id, 'being enqueued');
@@ -88,12 +88,7 @@ export interface EnqueuePlan {
  * Checks jobs and applies their unique policies. Writes nothing. @param mayAccumulate into stored jobs?
  * @throws {ApiError} as {@link checkJobs}; for a duplicate 409 if its policy rejects it, 503 if that is undecided
  */
-export function planJobs(
-  q: Named & Stored & Configured,
-  jobs: readonly NewJob[],
-  now: number,
-  mayAccumulate = true,
-): EnqueuePlan {
+export function planJobs(q: StoredQueue, jobs: readonly NewJob[], now: number, mayAccumulate = true): EnqueuePlan {
   checkJobs(q, jobs, now);
   const conflicts = new QueueConflicts(q, now, mayAccumulate);
   const placements: Placement<StoredJob>[] = [];

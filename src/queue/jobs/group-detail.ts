@@ -4,7 +4,7 @@ import { WEIGHTS } from '../../job/group';
 import { own } from '../../job/own';
 import type { GroupDetail, GroupsRequest, GroupsView } from '../../rpc/groups';
 import { blockersOf, type CountedGroup, eachWaiting, groups, viewOf } from '../read/groups';
-import type { Configured, Named, Stored } from '../store/parts';
+import type { Named, Stored, StoredQueue } from '../store/parts';
 import { groupHeld, groupWaits, NEXT } from './group-waiting';
 
 export const unknownGroup = (group: string): GroupDetail => ({
@@ -13,7 +13,7 @@ export const unknownGroup = (group: string): GroupDetail => ({
 });
 
 /** One group, with what limits it and what it waits for. Writes nothing. */
-export function group(q: Named & Stored & Configured, name: string, now: number): GroupDetail {
+export function group(q: StoredQueue, name: string, now: number): GroupDetail {
   const { gates } = q.store;
   const counted: CountedGroup = { waiting: 0, limited: 0 };
   const complete = eachWaiting(q, now, ({ group, since, isLimited }) => {

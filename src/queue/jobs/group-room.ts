@@ -3,7 +3,7 @@ import { ApiError } from '../../job/errors';
 import { quote } from '../../job/text';
 import { isEarlierEntry, type Placement } from '../../job/unique/conflicts';
 import type { JobRow } from '../store/job-row';
-import type { Configured, Named, QueueParts, Stored } from '../store/parts';
+import type { Configured, Named, QueueParts, Stored, StoredQueue } from '../store/parts';
 import { rowByKey } from '../store/row-lookup';
 import { groupOfRow } from '../store/row-texts';
 import { isTooLate } from '../store/rows';
@@ -32,7 +32,7 @@ interface Lack {
  * Checks a share of a batch over several queues; discards nothing, because the batch may be abandoned.
  * @throws {ApiError} 429 `GROUP_FULL` where more jobs of a group would wait than its queue allows
  */
-export function checkGroupRoom(q: Named & Stored & Configured, placements: readonly Placement<StoredJob>[]): void {
+export function checkGroupRoom(q: StoredQueue, placements: readonly Placement<StoredJob>[]): void {
   for (const [group, lack] of lacksOf(q, placements)) if (!mayDrop(q, lack)) throw groupFull(q, group, lack);
 }
 

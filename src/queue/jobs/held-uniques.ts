@@ -4,7 +4,7 @@ import type { JobBody, UniquePolicy } from '../../job/record';
 import { blocks } from '../../job/unique/conflicts';
 import { readUnique } from '../../job/unique/policy';
 import type { HeldUnique, HeldUniques, UniquePlace } from '../../rpc/uniques';
-import type { Configured, Named, Stored } from '../store/parts';
+import type { StoredQueue } from '../store/parts';
 import { uniqueKeysAfter } from '../store/unique-keys';
 import { StoredJob } from './conflicts';
 
@@ -12,12 +12,7 @@ import { StoredJob } from './conflicts';
 const MAX_LOOKED = 500;
 
 /** @param limit how many are returned at most; with the place after the last one looked at if there may be more */
-export function heldUniques(
-  q: Named & Stored & Configured,
-  limit: number,
-  after: UniquePlace | undefined,
-  now: number,
-): HeldUniques {
+export function heldUniques(q: StoredQueue, limit: number, after: UniquePlace | undefined, now: number): HeldUniques {
   const places = uniqueKeysAfter(q.store.sql, after, MAX_LOOKED);
   const items: HeldUnique[] = [];
   let looked = 0;
@@ -31,7 +26,7 @@ export function heldUniques(
   return { items, looked, ...(!isAll && { next: places[looked - 1] ?? after }) } as HeldUniques;
 }
 
-function heldBy(q: Named & Stored & Configured, place: UniquePlace, now: number): HeldUnique | undefined {
+function heldBy(q: StoredQueue, place: UniquePlace, now: number): HeldUnique | undefined {
   const job = new StoredJob(q, place.key, now);
   const { state, createdAt } = job;
   if (state === 'undecided' || createdAt === undefined) return undefined;

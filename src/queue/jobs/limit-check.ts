@@ -10,7 +10,7 @@ import { move } from '../store/jobs';
 import type { Limiter } from '../store/limits/limiter';
 import { limiterOf, policyOf, runningOf } from '../store/limits/place';
 import { noteQueueStarts } from '../store/limits/queue-limit';
-import type { Configured, Named, QueueParts, Stored } from '../store/parts';
+import type { Named, QueueParts, Stored, StoredQueue } from '../store/parts';
 import { rowByKey } from '../store/row-lookup';
 import { entersDueIndex } from '../store/row-places';
 import { isBegun } from '../store/row-texts';
@@ -133,7 +133,7 @@ interface Started {
 }
 
 /** Counts the starts of claimed jobs, except continued ones. One row for each counted key, one for all rated groups. */
-export function noteStarts(q: Named & Stored & Configured, claimed: readonly Started[], now: number): void {
+export function noteStarts(q: StoredQueue, claimed: readonly Started[], now: number): void {
   const counts = new Map<string, number>();
   let starts = 0;
   const groups: string[] = [];

@@ -7,7 +7,7 @@ import { countAhead, MAX_COUNTED } from '../store/jobs-ahead';
 import type { Limiter } from '../store/limits/limiter';
 import { limiterOf, policyOf, runningOf } from '../store/limits/place';
 import { queueStandstill } from '../store/limits/queue-limit';
-import type { Configured, Named, Stored } from '../store/parts';
+import type { Named, Stored, StoredQueue } from '../store/parts';
 import { bodyOf, isBegun } from '../store/row-texts';
 import { availableSince } from '../store/rows';
 import { Scan } from '../store/scan';
@@ -82,7 +82,7 @@ export function rescheduledByKey(q: Named, row: JobRow, now: number): WaitingFor
 }
 
 /** The queue's own limit lets no job start. @param since when the job became available, epoch ms */
-export function waitsForQueueLimit(q: Named & Stored & Configured, since: number, now: number): WaitingFor | undefined {
+export function waitsForQueueLimit(q: StoredQueue, since: number, now: number): WaitingFor | undefined {
   const standstill = queueStandstill(q, now);
   if (!standstill) return undefined;
   const { limits, running, opensAt } = standstill;

@@ -1,10 +1,10 @@
 /** Which jobs a queue accepts: none while it drains, is being deleted or is full, and only those of its types. */
 import { ApiError, conflict, invalidRequest } from '../../job/errors';
-import type { Configured, Named, Stored } from '../store/parts';
+import type { Configured, Named, StoredQueue } from '../store/parts';
 import { refuseWhenFull } from '../store/storage';
 
 /** A queue that drains, is being deleted, or has full storage accepts no jobs. @throws {ApiError} 409; 503 full */
-export function refuseNewcomers(q: Named & Stored & Configured): void {
+export function refuseNewcomers(q: StoredQueue): void {
   if (!q.config.draining && !q.config.removal) {
     refuseWhenFull(q);
     return;

@@ -5,7 +5,7 @@ import type { ProgressReport, ProgressRequest } from '../../rpc/workers';
 import { mustFindForReport, viewOf } from '../read/find';
 import type { Active } from '../store/active';
 import type { JobRow } from '../store/job-row';
-import type { Configured, Named, Observed, QueueParts, Stored, Woken } from '../store/parts';
+import type { Named, Observed, QueueParts, Stored, StoredQueue, Woken } from '../store/parts';
 import type { ReportedProgress } from '../store/progress';
 import { idOf } from '../store/rows';
 import { fence } from './fence';
@@ -70,7 +70,7 @@ export function noteProgress(
 }
 
 /** What was last reported about a job; a completed job is at 1. @throws {ApiError} 404 */
-export function progressOf(q: Named & Stored & Configured, id: string, now: number): ProgressReport {
+export function progressOf(q: StoredQueue, id: string, now: number): ProgressReport {
   const found = mustFindForReport(q, id);
   const { state } = viewOf(q, found, now).record;
   if (found.archived) {

@@ -3,7 +3,7 @@ import { lockedError } from '../../job/undecided';
 import { keyOf } from '../read/find';
 import type { JobRow } from '../store/job-row';
 import { moveOf } from '../store/moves';
-import type { Configured, Named, Stored } from '../store/parts';
+import type { Named, Stored, StoredQueue } from '../store/parts';
 import { idOf } from '../store/rows';
 
 /** @throws {ApiError} 409 when the job is on its way to another queue */
@@ -22,7 +22,7 @@ export function refuseMoving(q: Named & Stored, row: Pick<JobRow, 'key' | 'alias
  * Refuses a change to a job that is set aside because its queue is being deleted.
  * @param id satisfies `isUuidV7` @throws {ApiError} 503
  */
-export function refuseSetAside(q: Named & Stored & Configured, id: string): void {
+export function refuseSetAside(q: StoredQueue, id: string): void {
   const moving = q.config.removal?.moving;
   if (!moving) return;
   const key = keyOf(q, id);

@@ -11,7 +11,7 @@ import type { WaitingFor, WaitingReason } from '../../job/waiting';
 import { batchOf } from '../store/batches';
 import { type JobRow, STATE } from '../store/job-row';
 import type { Ahead } from '../store/jobs-ahead';
-import type { Configured, Named, Stored } from '../store/parts';
+import type { Configured, Named, Stored, StoredQueue } from '../store/parts';
 import { bodyOf, historyOf } from '../store/row-texts';
 import { availableSince, idOf, isSnoozed } from '../store/rows';
 import { waitsForGroup } from './group-waiting';
@@ -36,7 +36,7 @@ export function behind({ count, isMore }: Ahead, since: number, first?: WaitingF
 
 /** Why this job does not run; undefined when it runs or has ended. @param ask the features' reasons, in their order */
 export function waitingFor(
-  q: Named & Stored & Configured,
+  q: StoredQueue,
   row: JobRow,
   now: number,
   ask: (row: JobRow) => WaitingFor | undefined,

@@ -12,7 +12,7 @@ import type { DeadLetterPlace } from '../../rpc/failures';
 import type { DeadLetterKinds, DeadLetterPlaces, DeadLetterRequest, DeadLettersAt } from '../../rpc/queue';
 import { countEnded, type EndedRange, newestEnded, oldestEndedAt, whichMatch } from '../store/ended-rows';
 import { STATE } from '../store/job-row';
-import type { Configured, Named, Stored } from '../store/parts';
+import type { Stored, StoredQueue } from '../store/parts';
 import { rowByKey } from '../store/row-lookup';
 import { conditionOnRow } from './filter';
 import { viewOfRow } from './find';
@@ -70,7 +70,7 @@ function totalOf(
 }
 
 /** The dead letters with these keys, as many as fit into a message; those no longer dead are left out. */
-export function deadLettersAt(q: Named & Stored & Configured, keys: readonly number[], now: number): DeadLettersAt {
+export function deadLettersAt(q: StoredQueue, keys: readonly number[], now: number): DeadLettersAt {
   const jobs: (JobView & { key: number })[] = [];
   let bytes = 0;
   for (const [index, key] of keys.entries()) {

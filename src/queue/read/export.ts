@@ -13,7 +13,7 @@ import type { ExportPage, ExportRequest, ExportStart } from '../../rpc/export';
 import { archivedAfter, farResult } from '../store/archive';
 import { SHARE } from '../store/batches';
 import { type JobRow, STATE } from '../store/job-row';
-import type { Configured, Named, Stored } from '../store/parts';
+import type { Named, Stored, StoredQueue } from '../store/parts';
 import { rowByKey, withRows } from '../store/row-lookup';
 import { readableBody } from '../store/row-texts';
 import { type ArchivedJob, idOf, idOfArchived } from '../store/rows';
@@ -27,7 +27,7 @@ const PAGE_CHARS = 1024 * 1024;
 const ROWS = 100;
 
 /** @throws {ApiError} 409 while the queue is being deleted */
-export function beginExport(q: Named & Stored & Configured): ExportStart {
+export function beginExport(q: StoredQueue): ExportStart {
   if (q.config.removal) {
     throw conflict(`Queue ${q.name} is being deleted.`, { queue: q.name, current_state: 'deleting' });
   }
@@ -41,7 +41,7 @@ const OPEN: readonly JobState[] = JOB_STATES.filter((state) => state !== 'comple
 const ALL_BUT_COMPLETED: readonly JobState[] = JOB_STATES.filter((state) => state !== 'completed');
 
 export function exportPage(
-  q: Named & Stored & Configured,
+  q: StoredQueue,
   { after, until, ended, limit = PAGE_JOBS }: ExportRequest,
   now: number,
 ): ExportPage {

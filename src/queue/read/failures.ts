@@ -15,7 +15,7 @@ import type {
 } from '../../rpc/failures';
 import { newestEnded } from '../store/ended-rows';
 import { STATE } from '../store/job-row';
-import type { Configured, Named, QueueParts, Stored } from '../store/parts';
+import type { QueueParts, StoredQueue } from '../store/parts';
 import { idOf } from '../store/rows';
 import { FAILURE, foundFailure } from './inspect';
 import { type Hit, matchingRows, scan } from './scan';
@@ -62,7 +62,7 @@ export function failures(q: QueueParts, request: FailuresRequest, now: number): 
   return answer;
 }
 
-function look(q: Named & Stored & Configured, request: FailuresRequest, now: number): FailuresPart {
+function look(q: StoredQueue, request: FailuresRequest, now: number): FailuresPart {
   const groups = new Groups(q.route, request);
   const { states, from } = request;
   const first = from === undefined ? 0 : ORDER.indexOf(from.state);
@@ -78,7 +78,7 @@ function look(q: Named & Stored & Configured, request: FailuresRequest, now: num
 
 /** Jobs that ended in this state, newest first. @returns where to continue */
 function lookAtEnded(
-  q: Named & Stored & Configured,
+  q: StoredQueue,
   groups: Groups,
   state: 'dead' | 'discarded',
   from: FailuresPlace | undefined,
@@ -101,7 +101,7 @@ function lookAtEnded(
 
 /** Jobs that wait for their next attempt. @returns where to continue */
 function lookAtWaiting(
-  q: Named & Stored & Configured,
+  q: StoredQueue,
   groups: Groups,
   from: FailuresPlace | undefined,
   now: number,

@@ -8,7 +8,7 @@ import type { JobView } from '../../job/record';
 import { farResult } from '../store/archive';
 import type { JobRow } from '../store/job-row';
 import { moveOf } from '../store/moves';
-import type { Configured, Named, Stored } from '../store/parts';
+import type { Named, Stored, StoredQueue } from '../store/parts';
 import { completedByKey, rowByKey } from '../store/row-lookup';
 import { type ArchivedJob, recordOf, recordOfArchived } from '../store/rows';
 
@@ -92,7 +92,7 @@ export function mustFindForReport(q: Named & Stored, id: string): Found {
 }
 
 /** A row for clients. */
-export function viewOfRow(q: Named & Stored & Configured, row: JobRow, now: number): JobView {
+export function viewOfRow(q: StoredQueue, row: JobRow, now: number): JobView {
   const record = recordOf(row, q.store.leases.active.get(row.key), { queue: q.name, route: q.route, now });
   const reported = q.store.progress.read(row.key)?.reported;
   if (reported) record.progress = reported.progress;
@@ -101,7 +101,7 @@ export function viewOfRow(q: Named & Stored & Configured, row: JobRow, now: numb
 }
 
 /** A row for its runner: with the checkpoint and the steps to continue from. */
-export function viewForRunner(q: Named & Stored & Configured, row: JobRow, now: number): JobView {
+export function viewForRunner(q: StoredQueue, row: JobRow, now: number): JobView {
   const view = viewOfRow(q, row, now);
   const checkpoint = q.store.checkpoints.read(row.key);
   if (checkpoint) {
@@ -113,12 +113,12 @@ export function viewForRunner(q: Named & Stored & Configured, row: JobRow, now: 
   return view;
 }
 
-export function viewOfArchived(q: Named & Stored & Configured, job: ArchivedJob): JobView {
+export function viewOfArchived(q: StoredQueue, job: ArchivedJob): JobView {
   const result = farResult(q.store.sql, job);
   const record = recordOfArchived(job, { queue: q.name, route: q.route, ...(result !== undefined && { result }) });
   return { record, layers: q.config.layersFor(job.t) };
 }
 
-export function viewOf(q: Named & Stored & Configured, found: Found, now: number): JobView {
+export function viewOf(q: StoredQueue, found: Found, now: number): JobView {
   return found.row ? viewOfRow(q, found.row, now) : viewOfArchived(q, found.archived);
 }

@@ -1,14 +1,10 @@
 /** Reading several jobs at once. */
 import type { JobView } from '../../job/record';
 import { bytesOfView, MAX_ANSWER_BYTES } from '../../job/size';
-import type { Configured, Named, Stored } from '../store/parts';
+import type { StoredQueue } from '../store/parts';
 import { find, viewOf } from './find';
 
-export function getMany(
-  q: Named & Stored & Configured,
-  ids: readonly string[],
-  now: number,
-): { jobs: JobView[]; omitted: string[] } {
+export function getMany(q: StoredQueue, ids: readonly string[], now: number): { jobs: JobView[]; omitted: string[] } {
   const jobs: JobView[] = [];
   const omitted: string[] = [];
   let bytes = 0;

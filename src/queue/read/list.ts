@@ -7,7 +7,7 @@ import { bytesOfView, MAX_PAGE_BYTES } from '../../job/size';
 import { JOB_STATES } from '../../job/states';
 import type { CountResult } from '../../rpc/operations';
 import type { ListPage, ListPlaces, ListRequest, StatesCounted, StatesRequest } from '../../rpc/queue';
-import type { Configured, Named, Stored } from '../store/parts';
+import type { StoredQueue } from '../store/parts';
 import { rowByKey } from '../store/row-lookup';
 import type { ArchivedJob } from '../store/rows';
 import { viewOfArchived, viewOfRow } from './find';
@@ -21,7 +21,7 @@ const TOTAL_TIMES = 2;
 /** Jobs looked at by one call that counts. */
 const COUNT_BUDGET = 50_000;
 
-export function list(q: Named & Stored & Configured, request: ListRequest, now: number): ListPage {
+export function list(q: StoredQueue, request: ListRequest, now: number): ListPage {
   const filter = filterOf(request);
   const budget = Math.min(request.budget ?? PAGE_BUDGET, PAGE_BUDGET);
   const maxBytes = Math.min(request.max_bytes ?? MAX_PAGE_BYTES, MAX_PAGE_BYTES);
@@ -49,7 +49,7 @@ export function list(q: Named & Stored & Configured, request: ListRequest, now: 
 }
 
 /** The places of matching jobs, without the jobs: for a reader that passes over them. */
-export function listPlaces(q: Named & Stored & Configured, request: ListRequest, now: number): ListPlaces {
+export function listPlaces(q: StoredQueue, request: ListRequest, now: number): ListPlaces {
   const places: ListPlaces['places'] = [];
   const { limit, before: from } = request;
   const page = { filter: filterOf(request), measure: 'created_at', limit, budget: PAGE_BUDGET, from };
@@ -71,7 +71,7 @@ function filterOf(request: ListRequest): JobFilter {
   return filter;
 }
 
-function viewOfHit(q: Named & Stored & Configured, hit: Hit, now: number): JobView | undefined {
+function viewOfHit(q: StoredQueue, hit: Hit, now: number): JobView | undefined {
   if (hit.archived !== undefined) return viewOfArchived(q, parseExactly(hit.archived) as ArchivedJob);
   const row = rowByKey(q.store, hit.key);
   const seen = row && q.store.locks.seen(row);
@@ -80,7 +80,7 @@ function viewOfHit(q: Named & Stored & Configured, hit: Hit, now: number): JobVi
 
 /** How many match: exactly where that is cheap; else a lower bound. */
 function totalOf(
-  q: Named & Stored & Configured,
+  q: StoredQueue,
   filter: JobFilter,
   now: number,
   budget: number,
@@ -95,18 +95,14 @@ function totalOf(
 }
 
 /** Where only the states matter the counts are known. */
-function countByState(q: Named & Stored & Configured, filter: JobFilter, now: number): number | undefined {
+function countByState(q: StoredQueue, filter: JobFilter, now: number): number | undefined {
   if (looksInside(filter)) return undefined;
   const { counts } = stats(q, now);
   return [...new Set(filter.states ?? JOB_STATES)].reduce((sum, state) => sum + counts[state], 0);
 }
 
 /** Counts matching jobs in steps: `next` says where the count continues. */
-export function count(
-  q: Named & Stored & Configured,
-  request: { filter: JobFilter; before?: number },
-  now: number,
-): CountResult {
+export function count(q: StoredQueue, request: { filter: JobFilter; before?: number }, now: number): CountResult {
   const { filter, before } = request;
   const known = before === undefined ? countByState(q, filter, now) : undefined;
   if (known !== undefined) return { count: known };
@@ -118,7 +114,7 @@ export function count(
 }
 
 /** How many of the matching jobs are in each state; in steps as {@link count}, of at most `budget` jobs each. */
-export function countStates(q: Named & Stored & Configured, request: StatesRequest, now: number): StatesCounted {
+export function countStates(q: StoredQueue, request: StatesRequest, now: number): StatesCounted {
   const { filter, before } = request;
   const counts = noJobs();
   if (before === undefined && !looksInside(filter)) {

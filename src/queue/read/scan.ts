@@ -15,7 +15,7 @@ import { archivedBackwards } from '../store/archive';
 import { asTable } from '../store/block';
 import type { BlockTable } from '../store/block-table';
 import { type JobRow, STATE } from '../store/job-row';
-import type { Configured, Named, Stored } from '../store/parts';
+import type { StoredQueue } from '../store/parts';
 import { stateOf } from '../store/rows';
 import { conditionOnArchived, conditionOnRow } from './filter';
 import { find } from './find';
@@ -83,12 +83,7 @@ const MAX_GIVEN = 256 * 1024;
 const SEQUENCE = `(key & ${MAX_SEQUENCE - 1})`;
 
 /** Finds jobs in order and passes them to `visit`. @returns where the next call continues */
-export function scan(
-  q: Named & Stored & Configured,
-  request: ScanRequest,
-  now: number,
-  visit: (hit: Hit) => void,
-): ScanResult {
+export function scan(q: StoredQueue, request: ScanRequest, now: number, visit: (hit: Hit) => void): ScanResult {
   const { filter, limit = Number.POSITIVE_INFINITY, budget } = request;
   const states = new Set<JobState>(filter.states ?? JOB_STATES);
   const reader = new Reader(q, filter, states, request.ascending === true, request.measure ?? 'NULL', now);
@@ -130,7 +125,7 @@ export function scan(
 
 /** The rows with these keys that match, in any order. @param measure an SQL expression, evaluated for each match */
 export function matchingRows(
-  q: Named & Stored & Configured,
+  q: StoredQueue,
   filter: JobFilter,
   keys: readonly number[],
   measure: string,
@@ -149,7 +144,7 @@ class Reader {
   private readonly inspection: Inspection | undefined;
 
   constructor(
-    private readonly q: Named & Stored & Configured,
+    private readonly q: StoredQueue,
     private readonly filter: JobFilter,
     private readonly states: ReadonlySet<JobState>,
     private readonly ascending: boolean,

@@ -3,7 +3,7 @@ import { inOrder } from '../../job/order';
 import type { JobBody } from '../../job/record';
 import type { SortedEntry, SortedPart, SortedRequest, SortKey } from '../../rpc/operations';
 import { STATE } from '../store/job-row';
-import type { Configured, Named, Stored } from '../store/parts';
+import type { Named, Stored, StoredQueue } from '../store/parts';
 import { identitiesOf } from '../store/row-lookup';
 import { type ArchivedJob, idOf, idOfArchived } from '../store/rows';
 import { type Hit, scan } from './scan';
@@ -38,7 +38,7 @@ interface Ranked {
 
 type Identity = Pick<SortedEntry, 'id' | 'created_at'>;
 
-export function sorted(q: Named & Stored & Configured, request: SortedRequest, now: number): SortedPart {
+export function sorted(q: StoredQueue, request: SortedRequest, now: number): SortedPart {
   const { filter, sort, descending, limit, before } = request;
   const compare = inOrder(descending);
   let entries: Ranked[] = [];

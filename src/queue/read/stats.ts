@@ -8,7 +8,7 @@ import { countArchived } from '../store/archive';
 import { STANDS_IN_LINE } from '../store/columns';
 import { afterAllAt } from '../store/due-index';
 import { STATE } from '../store/job-row';
-import type { Configured, Named, Stored } from '../store/parts';
+import type { Stored, StoredQueue } from '../store/parts';
 import { stateOf } from '../store/rows';
 
 /** Counts of a queue that has never been used. */
@@ -30,7 +30,7 @@ export function noJobs(): StateCounts {
 }
 
 /** Counts per state at `now`. */
-export function stats(q: Named & Stored & Configured, now: number): QueueStats {
+export function stats(q: StoredQueue, now: number): QueueStats {
   const counts = noJobs();
   const { due, dead, discarded, ...standing } = q.store.tally.read(q.store.priorities, now).standing;
   Object.assign(counts, standing);

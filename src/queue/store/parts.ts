@@ -20,6 +20,9 @@ export interface Configured {
   readonly config: Configuration;
 }
 
+/** A queue as it is stored: what most reads need. */
+export type StoredQueue = Named & Stored & Configured;
+
 export interface Observed {
   readonly observed: Observations;
 }

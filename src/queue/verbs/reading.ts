@@ -25,13 +25,13 @@ import { count, countStates, list, listPlaces } from '../read/list';
 import { sorted } from '../read/sorted';
 import { emptyStats, priorities, stats, upcoming } from '../read/stats';
 import type { JobRow } from '../store/job-row';
-import type { Configured, Named, QueueParts, Stored } from '../store/parts';
+import type { QueueParts, StoredQueue } from '../store/parts';
 import { storageUse } from '../store/storage';
 
 const viewJob: On<[id: string], ReturnType<typeof viewOf>> = (q, now, id) => viewOf(q, mustFind(q, id), now);
 
 /** A job, with what it waits for if it waits, or with its lease if a worker has pulled it. */
-function explained(life: QueueLife, q: Named & Stored & Configured, now: number, id: string): JobView {
+function explained(life: QueueLife, q: StoredQueue, now: number, id: string): JobView {
   const found = mustFind(q, id);
   const view = viewOf(q, found, now);
   const waiting = found.row && life.engine?.waitingFor(found.row, now);

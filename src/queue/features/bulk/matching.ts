@@ -5,7 +5,7 @@ import { refuseLockedItems } from '../../../job/undecided';
 import { ACTS_ON, type BulkAnswer, type BulkItem, MAX_ITEMS, type MatchingRequest } from '../../../rpc/operations';
 import { act, checkItem } from '../../jobs/bulk-act';
 import { type Hit, scan } from '../../read/scan';
-import type { Configured, Named, QueueParts, Stored } from '../../store/parts';
+import type { Named, QueueParts, Stored, StoredQueue } from '../../store/parts';
 import { rowByKey } from '../../store/row-lookup';
 import { type ArchivedJob, idOf, idOfArchived } from '../../store/rows';
 
@@ -17,11 +17,7 @@ const MAX_LOOKED = 50_000;
  * a named but unsuitable state blocks the action.
  * @throws {ApiError} 422 when too many match, or too many have to be looked at
  */
-export function checkMatching(
-  q: Named & Stored & Configured,
-  { action, filter }: MatchingRequest,
-  now: number,
-): BulkItem[] {
+export function checkMatching(q: StoredQueue, { action, filter }: MatchingRequest, now: number): BulkItem[] {
   const hits: Hit[] = [];
   const states = filter.states ?? [...ACTS_ON[action]];
   // Backwards, because completed jobs are found only that way.

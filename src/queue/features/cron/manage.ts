@@ -11,7 +11,7 @@ import type { CronExecutionView, CronRun, CronSkip, CronView, PutCron } from '..
 import { checkPolicies } from '../../jobs/enqueue';
 import { checkType } from '../../jobs/may-enqueue';
 import { find, viewOf } from '../../read/find';
-import type { Configured, Named, Stored, Woken } from '../../store/parts';
+import type { Configured, Named, Stored, StoredQueue, Woken } from '../../store/parts';
 import { mustReadCron, setNext } from './fire';
 
 /** Entries of one queue at most. */
@@ -40,11 +40,7 @@ export function checkCron(q: Named & Configured, definition: CronDefinition, now
  * Creates or replaces an entry; an identical one is not written.
  * @throws {ApiError} 409 when the entry was changed, moved or deleted meanwhile; 422
  */
-export function putCron(
-  q: Named & Stored & Configured & Woken,
-  request: PutCron,
-  now: number,
-): CronView & { created: boolean } {
+export function putCron(q: StoredQueue & Woken, request: PutCron, now: number): CronView & { created: boolean } {
   const { definition, version, basedOn } = request;
   if (!request.run) {
     if (now - version > MAX_CHANGE_AGE_MS) throw unavailable('The change timed out.');
@@ -176,7 +172,7 @@ export function cronsNamed(q: Stored, names: readonly string[]): { crons: CronVi
 
 /** The latest executions of an entry, newest first, with the state of their jobs. @throws {ApiError} 404 */
 export function cronHistory(
-  q: Named & Stored & Configured,
+  q: StoredQueue,
   name: string,
   limit: number,
   now: number,

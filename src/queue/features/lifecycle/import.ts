@@ -10,7 +10,7 @@ import { find } from '../../read/find';
 import { knownIds } from '../../read/ids';
 import { stats } from '../../read/stats';
 import { setEvicting } from '../../store/jobs';
-import type { Configured, Named, QueueParts, Stored } from '../../store/parts';
+import type { Named, QueueParts, Stored, StoredQueue } from '../../store/parts';
 import { Restoration } from '../../store/restore';
 import { refuseWhenFull } from '../../store/storage';
 import { replaceGroups } from './groups';
@@ -33,7 +33,7 @@ interface Plan extends PartsImported {
  * What parts would bring. Writes nothing.
  * @throws {ApiError} 409 for other jobs, missing parts, or a queue being deleted; 503 when the storage is full
  */
-export function planImport(q: Named & Stored & Configured, request: ImportRequest, now: number): Plan {
+export function planImport(q: StoredQueue, request: ImportRequest, now: number): Plan {
   refuseRemoved(q);
   refuseWhenFull(q);
   const { file, merge, parts } = request;
@@ -72,7 +72,7 @@ function wasHere(q: Named & Stored, id: string, now: number): boolean {
   return find(q, id) !== undefined || hasDeparted(q, id, now);
 }
 
-function refuseOthers(q: Named & Stored & Configured, now: number): void {
+function refuseOthers(q: StoredQueue, now: number): void {
   const count = Object.values(stats(q, now).counts).reduce((sum, n) => sum + n, 0);
   if (count === 0) return;
   throw conflict(

@@ -19,7 +19,7 @@ import { stats } from '../../read/stats';
 import { SHARE } from '../../store/batches';
 import { type JobRow, STATE } from '../../store/job-row';
 import { move, remove } from '../../store/jobs';
-import type { Configured, Named, Observed, QueueParts, Stored, Woken } from '../../store/parts';
+import type { Configured, Named, Observed, QueueParts, Stored, StoredQueue, Woken } from '../../store/parts';
 import type { Moving, Removal } from '../../store/removal';
 import { rowByKey } from '../../store/row-lookup';
 import { idOf, placeOf } from '../../store/rows';
@@ -33,11 +33,7 @@ const STEP_CHARS = 8 * 1024 * 1024;
  * Begins to delete the queue. Idempotent.
  * @throws {ApiError} 409 when unfinished jobs shall neither be discarded nor moved, or schedules still enqueue here
  */
-export function beginRemoval(
-  q: Named & Stored & Configured & Woken,
-  request: RemovalRequest,
-  now: number,
-): RemovalView {
+export function beginRemoval(q: StoredQueue & Woken, request: RemovalRequest, now: number): RemovalView {
   if (q.config.removal) return viewRemoval(q.config.removal);
   if (request.strategy === 'move' && (request.target_queue === undefined || request.target_queue === q.name)) {
     throw invalidRequest('target_queue', 'target_queue must name another queue.');
@@ -64,7 +60,7 @@ export function viewRemoval({ strategy, jobs_affected }: Removal): RemovalView {
   return { strategy, jobs_affected, state: 'deleting' };
 }
 
-function openJobs(q: Named & Stored & Configured, now: number): number {
+function openJobs(q: StoredQueue, now: number): number {
   const { counts } = stats(q, now);
   const ended: readonly string[] = TERMINAL_STATES;
   const open = JOB_STATES.filter((state) => !ended.includes(state)).reduce((sum, state) => sum + counts[state], 0);
@@ -184,7 +180,7 @@ export function packed(q: Named & Stored, moving: Moving): MovedJob[] {
 }
 
 /** The jobs that were set aside are in the target now. */
-export function dropMoved(q: Named & Stored & Configured & Observed, now: number): void {
+export function dropMoved(q: StoredQueue & Observed, now: number): void {
   const removal = q.config.removal as Removal;
   for (const key of removal.moving?.keys ?? []) {
     const row = rowByKey(q.store, key);

@@ -48,11 +48,6 @@ export function setMode(q: QueueParts, mode: QueueMode, now: number): QueueStatu
   return before === mode ? { ...status, unchanged: true } : status;
 }
 
-/** Pauses or resumes. @throws {ApiError} as {@link setMode} */
-export function setPaused(q: QueueParts, paused: boolean, now: number): QueueStatus {
-  return setMode(q, paused ? 'paused' : 'active', now);
-}
-
 /**
  * Merges a validated change. @param mayPurge false: retentions must not get shorter; a queue without jobs has none
  * @throws {ApiError} 422 for an invalid retry policy, 403 for a retention that is lowered

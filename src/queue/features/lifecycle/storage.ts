@@ -12,7 +12,7 @@ import { oldestEnded } from '../../store/ended-rows';
 import { STATE } from '../../store/job-row';
 import { remove } from '../../store/jobs';
 import { lastDue } from '../../store/kept-chunks';
-import type { Configured, Named, Observed, Stored } from '../../store/parts';
+import type { Configured, Named, Observed, Stored, StoredQueue } from '../../store/parts';
 import { rowByKey } from '../../store/row-lookup';
 import { isPruned, mustPrune } from '../../store/storage';
 
@@ -80,7 +80,7 @@ function tellStuck(q: Named & Stored & Observed, now: number): void {
 }
 
 /** Removes the oldest jobs of the first kind that exists. @returns how many, and when the newest of them ended */
-function removeOldest(q: Named & Stored & Configured & Observed, now: number): { jobs: number; until: number } {
+function removeOldest(q: StoredQueue & Observed, now: number): { jobs: number; until: number } {
   const isEnough = () => isPruned(q);
   const cutoff = isBounded(q, 'completed') ? Number.MAX_SAFE_INTEGER : Number.MIN_SAFE_INTEGER;
   const completed = pruneArchive(q.store, cutoff, STEP, { isEnough });

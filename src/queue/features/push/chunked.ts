@@ -5,7 +5,7 @@ import { hasCrashed } from '../../jobs/suspects';
 import type { ChunkLane } from '../../store/chunks/lane';
 import type { ChunkScan } from '../../store/chunks/scan';
 import type { JobRow } from '../../store/job-row';
-import type { Configured, Named, QueueParts, Stored } from '../../store/parts';
+import type { QueueParts, Stored, StoredQueue } from '../../store/parts';
 import { targetOf } from './destination';
 import { MAX_CHARS_UNDER_WAY, type Round } from './round';
 import type { PushTarget } from './target';
@@ -18,7 +18,7 @@ export function gatheredFor(q: Stored, target: PushTarget): ChunkScan | undefine
 }
 
 /** Could a chunk start at a target, as far as is known without reading? */
-export function hasChunk(q: Named & Stored & Configured, target: PushTarget, now: number): boolean {
+export function hasChunk(q: StoredQueue, target: PushTarget, now: number): boolean {
   const scan = gatheredFor(q, target);
   return scan !== undefined && (scan.ready.size > 0 || (scan.nextMoment ?? Number.POSITIVE_INFINITY) <= now);
 }

@@ -1,7 +1,7 @@
 /** Checks whether there is anything to push, without claiming it. */
 import type { TargetConfig } from '../../../dispatch/config';
 import type { JobRow } from '../../store/job-row';
-import type { Configured, Named, Stored } from '../../store/parts';
+import type { StoredQueue } from '../../store/parts';
 import { selectReady } from '../../store/ranks';
 import { Scan } from '../../store/scan';
 import { hasChunk } from './chunked';
@@ -14,7 +14,7 @@ const SHORT_WAY = 16;
 export class ReadyCheck {
   /** @param configs every target of the deployment */
   constructor(
-    private readonly q: Named & Stored & Configured,
+    private readonly q: StoredQueue,
     private readonly configs: readonly TargetConfig[],
   ) {}
 

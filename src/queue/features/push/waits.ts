@@ -9,7 +9,7 @@ import { behind, waiting } from '../../jobs/waiting';
 import type { JobRow } from '../../store/job-row';
 import { countAhead } from '../../store/jobs-ahead';
 import { startsLeft } from '../../store/limits/queue-limit';
-import type { Configured, Named, Stored } from '../../store/parts';
+import type { StoredQueue } from '../../store/parts';
 import { availableSince } from '../../store/rows';
 import { gatheredFor } from './chunked';
 import { urlOf } from './destination';
@@ -18,7 +18,7 @@ import type { Bound, PushTarget } from './target';
 
 export class PushWaits {
   constructor(
-    private readonly q: Named & Stored & Configured,
+    private readonly q: StoredQueue,
     private readonly handled: HandledTypes,
   ) {}
 

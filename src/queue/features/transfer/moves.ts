@@ -20,7 +20,7 @@ import { bodyBytes } from '../../store/depth';
 import type { JobRow } from '../../store/job-row';
 import { remove } from '../../store/jobs';
 import { MOVE, type Move, moveOf } from '../../store/moves';
-import type { Configured, Named, Observed, QueueParts, Stored, Woken } from '../../store/parts';
+import type { Named, Observed, QueueParts, Stored, StoredQueue, Woken } from '../../store/parts';
 import { rowByKey } from '../../store/row-lookup';
 import { bodyOf } from '../../store/row-texts';
 import { idOf } from '../../store/rows';
@@ -32,7 +32,7 @@ import { adoptJob, onceForMove } from './adopt';
  * @throws {ApiError} 404 unless it is a dead letter; 409 when something else was decided, or the queue is being deleted
  */
 export function planMove(
-  q: Named & Stored & Configured,
+  q: StoredQueue,
   id: string,
   request: MoveRequest,
   now: number,
@@ -48,13 +48,7 @@ export function planMove(
 }
 
 /** Decides. One row written. @throws {ApiError} as {@link planMove} */
-export function beginMove(
-  q: Named & Stored & Configured,
-  id: string,
-  request: MoveRequest,
-  name: string,
-  now: number,
-): number {
+export function beginMove(q: StoredQueue, id: string, request: MoveRequest, name: string, now: number): number {
   const { key, open } = planMove(q, id, request, now);
   const move: Move = { ...request, key, name, at: now };
   if (!open) q.store.outbox.post(MOVE, String(key), JSON.stringify(move), now);
@@ -106,7 +100,7 @@ export function endMove(q: Named & Stored & Observed & Woken, key: number, adopt
  * Would this queue take the job? Writes nothing.
  * @throws {ApiError} 409 draining, being deleted, id taken; 400 job type not allowed; 422 retry policy; 429 full
  */
-export function considerMove(q: Named & Stored & Configured, job: MovedJob): void {
+export function considerMove(q: StoredQueue, job: MovedJob): void {
   refuseNewcomers(q);
   checkType(q, job.type);
   const body = bodyOf(job);
