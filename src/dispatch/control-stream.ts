@@ -28,7 +28,6 @@ export class ControlStream {
     return this.write(JSON.stringify({ reply: call, ...('error' in said ? { error: shown(said.error) } : said) }));
   }
 
-  /** The answer has arrived, or is no longer awaited. */
   close(): void {
     this.writer.close().catch(() => undefined);
   }

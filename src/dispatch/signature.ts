@@ -29,10 +29,8 @@ const JWT_SECONDS = 300;
 
 const BASE64_PREFIX = 'whsec_';
 
-/** What a single secret must be, for messages. */
 export const SINGLE_SECRET_RULE = 'must be 16 to 512 visible ASCII characters without a comma (after "whsec_": base64)';
 
-/** What a secret must be, for messages. */
 export const SECRET_RULE =
   'must be one secret, or the new and the old one with a space between, each of 16 or more visible ASCII characters (after "whsec_": base64)';
 

@@ -35,7 +35,6 @@ const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]']);
 /** One label of a host name as `URL` writes it: lower case, other scripts as `xn--…`. */
 const LABEL = /^(?!-)[a-z0-9_-]{1,63}(?<!-)$/;
 
-/** What a URL must be, for messages. */
 export const TARGET_URL_RULE =
   'must be an https URL with a public host name and no port, user name, password or fragment, at most 2048 characters';
 

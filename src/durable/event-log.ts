@@ -14,7 +14,6 @@ export interface QueueEvent {
   /** Epoch ms. */
   time: number;
   data: Record<string, unknown>;
-  /** How it changed the state of a job. */
   change?: EventChange;
 }
 

@@ -1,7 +1,6 @@
 /** The messages between followers and the object that they follow; `followers.ts` shows their order. */
 import type { QueueEvent } from './event-log';
 
-/** What a follower wants of an object. */
 export interface FollowRequest {
   job?: string | undefined;
   types?: readonly string[] | undefined;

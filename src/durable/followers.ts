@@ -73,7 +73,6 @@ export class Followers {
     this.listen();
   }
 
-  /** Listens while there are followers. */
   private listen(): void {
     const { log } = this;
     if (!log || this.followers.size === 0) {

@@ -174,7 +174,6 @@ export class OutboxRelay {
     return found;
   }
 
-  /** What is served or backing off now. */
   private excepted(now: number): Stop[] {
     const resting = [...this.failing.values()].filter(({ at }) => isPausedUntil(at, now, RETRY_MS.longest));
     return [...this.busy.values(), ...resting];

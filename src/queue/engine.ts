@@ -287,7 +287,6 @@ export class QueueEngine {
     this.armNext(isDone ? 0 : RETRY_ALARM_MS);
   }
 
-  /** Does the work after a commit. */
   private goOn(run: () => void): void {
     const { following } = this;
     this.following = true;

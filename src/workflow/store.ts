@@ -55,7 +55,6 @@ export class WorkflowStore {
     return JSON.parse((this.rows('meta')[0] as Part).data) as Meta;
   }
 
-  /** What happened so far, in its order. */
   log(): LogEntry[] {
     const rows = this.rows('log');
     this.entries = rows.at(-1)?.id ?? 0;

@@ -18,7 +18,6 @@ import { movable } from './legal-move';
 import { patch } from './patch';
 import { refuseMoving } from './refuse-moving';
 
-/** What a job keeps in its second life. */
 export function secondLife(row: JobRow, override: Override = {}): { body: JobBody; history: JobHistory } {
   const body = bodyOf(row);
   if (override.meta) body.meta = { ...body.meta, ...override.meta };

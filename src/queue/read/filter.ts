@@ -76,7 +76,6 @@ export function groupIn(document: string, prefix: string): string {
 /** The same of a row in `jobs`; null without one, and of a body that cannot be read. */
 export const GROUP_OF_BODY = `CASE WHEN json_valid(body) THEN ${groupIn('body', '$')} END`;
 
-/** The condition on an entry of an archive chunk. */
 export function conditionOnArchived(filter: JobFilter): Fragment {
   return conditionOn(filter, ARCHIVED);
 }

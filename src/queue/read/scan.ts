@@ -135,7 +135,6 @@ export function matchingRows(
   return [...reader.rowsOf(keys)].flatMap(({ hit }) => hit ?? []);
 }
 
-/** A row in the form of one statement. */
 type Told = Pick<JobRow, 'key' | 'state' | 'due_at' | 'attempt'> &
   InspectedRow & { hit: number | null; measure: Measure };
 
@@ -308,7 +307,6 @@ class Reader {
     return this.told({ sql: 'jobs', bindings: [] }, { sql: `WHERE ${where}`, bindings });
   }
 
-  /** The filter over the rows of a table. */
   private told(table: Fragment, where: Fragment = { sql: '', bindings: [] }): Candidate[] {
     const { condition, inspection, measure } = this;
     const columns = inspection ? `, ${inspection.columns}` : '';

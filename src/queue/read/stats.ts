@@ -54,7 +54,6 @@ export function stats(q: StoredQueue, now: number): QueueStats {
   };
 }
 
-/** Waiting jobs in the line of immediate jobs. */
 function lineLength(q: Stored): number {
   if (q.store.counts.line === null) {
     let running = 0;

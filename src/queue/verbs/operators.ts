@@ -121,7 +121,6 @@ export const OPERATOR_VERBS = {
   resume: write((q, now) => setMode(q, 'active', now)),
   /** Takes no more jobs, and gives out those it has, until `resume`. */
   drain: write((q, now) => setMode(q, 'draining', now)),
-  /** What the queue says itself. */
   config: async (life): Promise<Outcome<QueueConfig>> => ({ ok: true, value: life.engine?.q.config.own ?? {} }),
   settings: (life) => life.settings(),
   /**

@@ -158,7 +158,6 @@ export const READING_VERBS = {
   /** Minutes of a day, hours of a month, all types that are asked for together; oldest first. */
   points: look((q, _, request: PointsRequest) => points(q, request), none),
   events: look((q, _, request: EventsRequest) => q.observed.events.read(request), none),
-  /** Every target that this queue can push to. */
   async targets(life): Promise<TargetView[]> {
     return life.present() ? (life.engine?.targets() ?? []) : [];
   },

@@ -47,7 +47,6 @@ export const WORKER_VERBS = {
    * over.
    */
   takeBack: writeIfExists((q, now, claims: AttemptName[]) => takeBack(q, claims, now), nothing),
-  /** Ends an attempt as its worker reports. */
   settle: change((q, now, report: EndReport) => settleReport(q, report, now, Math.random)),
   /**
    * Many reports, each fenced on its own: an outcome for each, in order.

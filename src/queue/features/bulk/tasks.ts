@@ -99,7 +99,6 @@ function viewOf(task: Task, done: boolean): OperationView {
   return { id, action, done, ...counts, started_at, ...(aborted && { aborted }) };
 }
 
-/** Operations shown of one queue. */
 const MAX_SHOWN = 50;
 
 export function viewTasks(q: Stored): OperationView[] {
@@ -189,7 +188,6 @@ function list(task: Task, item: BulkItem, always = false): void {
   if (always || isListed(task)) task.items?.push(item);
 }
 
-/** The item of a completed job that was deleted. */
 function doneTo(q: Named, job: ArchivedJob): BulkItem {
   return { job_id: idOfArchived(q.route, job), status: 'done' };
 }

@@ -14,7 +14,6 @@ import { find, viewOf } from '../../read/find';
 import type { Configured, Named, Stored, StoredQueue, Woken } from '../../store/parts';
 import { mustReadCron, setNext } from './fire';
 
-/** Entries of one queue at most. */
 const MAX_ENTRIES = 10_000;
 
 /** A change whose number is older than this is too late, ms. */

@@ -102,7 +102,6 @@ export function importParts(q: QueueParts, request: ImportRequest, now: number):
   return { ...plan, id_rows: restoration.id_rows };
 }
 
-/** Do both wait for the same moment at the same priority? */
 function isLike(job: StoredJob, other: StoredJob | undefined): boolean {
   return other?.due_at !== undefined && other.due_at === job.due_at && other.priority === job.priority;
 }

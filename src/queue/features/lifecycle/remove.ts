@@ -179,7 +179,6 @@ export function packed(q: Named & Stored, moving: Moving): MovedJob[] {
   });
 }
 
-/** The jobs that were set aside are in the target now. */
 export function dropMoved(q: StoredQueue & Observed, now: number): void {
   const removal = q.config.removal as Removal;
   for (const key of removal.moving?.keys ?? []) {

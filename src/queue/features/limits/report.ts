@@ -7,7 +7,6 @@ import { runningOf } from '../../store/limits/place';
 import type { Named, Stored } from '../../store/parts';
 import { waitingUnder } from './waiting';
 
-/** Keys named in one answer. */
 const MAX_KEYS = 10_000;
 
 export function limitKeys(q: Stored): string[] {

@@ -148,7 +148,6 @@ export class Pulling implements Feature {
     return waiting('no_worker', detail + q.handlers.hint(row.type), since);
   }
 
-  /** True if no job of this queue has ever started. */
   private isUntouched(): boolean {
     const { totals } = this.host.q.observed.meters.read();
     return [...totals].every(([, meter]) => countOf(histogramOf(meter, 'queue_time')) === 0);
@@ -251,7 +250,6 @@ export class Pulling implements Feature {
     if (opensAt !== undefined && opensAt < Number.POSITIVE_INFINITY) q.wake.at(opensAt);
   }
 
-  /** The same for claims that find only groups whose rates are used up. */
   private wakeForGroups(): void {
     if (this.waiters.anyUnlimited) this.host.q.wake.at(this.host.q.store.cursors.nextGroup());
   }

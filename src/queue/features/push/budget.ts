@@ -4,7 +4,6 @@
  */
 export const CALLS_PER_EVENT = 30;
 
-/** Calls that one event may still start. */
 export class CallBudget {
   private left: number;
 

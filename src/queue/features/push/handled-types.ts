@@ -13,11 +13,8 @@ const MAX_HINTS = 1_000;
 
 export class HandledTypes implements Handlers {
   private readonly hints = new Map<string, string>();
-  /** Those that the queue can push to. */
   readonly targets: readonly PushTarget[];
-  /** Does the queue belong to handlers? */
   private readonly isOwned: boolean;
-  /** May a job name the URL that it is pushed to? */
   private readonly takesUrls: boolean;
 
   /**

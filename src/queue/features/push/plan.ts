@@ -7,7 +7,6 @@
 /** Characters of job bodies in one call, and of the answers to expect, at most, unless a single job has more. */
 const MAX_CALL_CHARS = 4 * 1024 * 1024;
 
-/** What the plan needs to know of a job. */
 export interface Passenger {
   key: number;
   /** Size of its body, and of the answer to expect. */

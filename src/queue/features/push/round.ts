@@ -8,7 +8,6 @@ import type { PushTarget } from './target';
 
 export interface PushSelection {
   calls: { target: PushTarget; jobs: Claimed[] }[];
-  /** Targets whose announcements must be asked for (again). */
   ask: Set<PushTarget>;
   /** Work was left because calls ran out. */
   starved: boolean;
@@ -40,7 +39,6 @@ export interface Round {
   /** Slots that are free, and jobs that may start. */
   slots: number;
   starts: number;
-  /** Jobs that were taken by the chunk. */
   chunks: JobRow[][];
 }
 

@@ -30,7 +30,6 @@ export interface CallWatcher {
   settled(): void;
 }
 
-/** A claimed job and the delivery it goes out with. */
 interface Passenger extends Pick<Delivered, 'claimed' | 'delivery'> {
   sent: Delivery;
   /** Its call has a live connection. */
@@ -170,7 +169,6 @@ function parentOf({ sent: { job } }: Passenger): Parent {
   return { id: job.id, meta: job.meta };
 }
 
-/** What an outcome implies here, besides its content. */
 function withVerdict(target: PushTarget, { claimed, isOpen }: Passenger, outcome: AttemptOutcome): AttemptOutcome {
   if (outcome.kind === 'released' && outcome.release.attempt === 'goes_on') {
     if (!isOpen && target.canTalk) {

@@ -25,7 +25,6 @@ const MAX_TYPES = 1_000;
 /** The longest a pushed attempt may take, ms. */
 const MAX_TIMEOUT_MS = 900_000;
 
-/** A bound on how many jobs run at once. */
 export interface Bound {
   /** `solo`: a job that may have killed its handler runs, and nothing may run with it. */
   by: 'solo' | 'queue' | 'target';
@@ -43,7 +42,6 @@ export class PushTarget {
   private readonly pace = new Pace();
   /** Types whose concurrency was used up. */
   readonly deferred: DeferredEntries;
-  /** The announcement is being asked for. */
   asking = false;
   /** Jobs of a type that it did not announce wait until it may be asked again. */
   isAwaited = false;
@@ -198,7 +196,6 @@ export class PushTarget {
     return this.askAgainAt;
   }
 
-  /** Its announcement no longer holds. */
   forget(): void {
     this.announcement = undefined;
   }
@@ -297,7 +294,6 @@ export class PushTarget {
   }
 }
 
-/** A target for operators. */
 export function viewOf(target: PushTarget, now: number): TargetView {
   const { health, config } = target;
   const { trouble } = health;

@@ -18,7 +18,6 @@ const MAX_COUNT = 100;
 /** Bytes of recorded steps that one answer repeats: a single one always fits. */
 const MAX_TOLD_BYTES = 1024 * 1024;
 
-/** What the sockets need of an opened queue. */
 export interface OpenQueue {
   q: QueueParts;
   pull: Pulling;
@@ -100,7 +99,6 @@ export class SocketClaims {
     else this.serve(line);
   }
 
-  /** Gives back jobs that never reached a handler. */
   private giveBack(views: readonly RunnerView[]): void {
     const { open } = this;
     const claims = views.map(({ record: { id, attempt, delivery_id, worker_id } }) =>
@@ -110,7 +108,6 @@ export class SocketClaims {
     this.keepAlive(written.catch((error) => console.error('tocsin: unsent jobs keep their leases:', error)));
   }
 
-  /** Its socket is closed: it takes no more jobs. */
   withdraw({ claim }: WorkerSocket): void {
     if (claim) this.open.pull.withdraw(claim.waiter);
   }

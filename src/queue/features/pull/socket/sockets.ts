@@ -196,7 +196,6 @@ export class WorkerSockets {
     }
   }
 
-  /** The queue is gone. */
   dismiss(): void {
     for (const line of [...this.lines.values()]) this.cutOff(line, GONE, 'gone');
     this.detach();
@@ -284,7 +283,6 @@ export class WorkerSockets {
     }
   }
 
-  /** Listens while there are workers. */
   private listen(): void {
     this.unlisten?.();
     this.unlisten = undefined;

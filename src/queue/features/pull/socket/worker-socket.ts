@@ -95,7 +95,6 @@ export class WorkerSocket {
     this.unread.answered(n, this.host.now());
   }
 
-  /** Its worker is gone, and what waited for it. */
   end(): void {
     this.unread.end();
   }
