@@ -3,14 +3,13 @@ import type { ComponentType, JSX } from 'preact';
 import { useEffect, useErrorBoundary, useRef, useState } from 'preact/hooks';
 import { Menu } from './components/menu';
 import { Questions, Toasts } from './components/overlays';
-import { Empty, Failure, Skeleton } from './components/state';
+import { Empty, Failure, Skeleton } from './components/page';
 import { TopBar } from './components/top-bar';
 import { asFailure, needsLogin } from './core/api';
-import { href } from './core/base';
 import { failed } from './core/dialogs';
 import { useKeys } from './core/keyboard';
 import { paused, setPaused } from './core/live';
-import { navigate, path, url } from './core/router';
+import { href, navigate, path, url } from './core/router';
 import { can, loadSession, session } from './core/session';
 import { PAGES, type PageProps, pageOf, type TablePage } from './pages/table';
 

@@ -1,9 +1,9 @@
 /** A list that is loaded: its table, the pages below it, and the drawers and forms that its rows open. */
 import type { ComponentChildren } from 'preact';
-import type { Resource } from '../core/resource';
+import type { Resource } from '../core/api';
 import { query } from '../core/router';
 import { Pager } from './list';
-import { Loaded } from './state';
+import { Loaded } from './page';
 import { DataTable, type DataTableProps } from './table';
 
 interface List<Row> {

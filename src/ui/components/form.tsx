@@ -6,7 +6,7 @@ import { toast } from '../core/dialogs';
 import { ExactNumber, parseExact } from '../core/exact';
 import { openAside } from '../core/router';
 import { Dialog, FormEnd } from './overlays';
-import { Failure } from './state';
+import { Failure } from './page';
 
 export const Refusal = createContext<ApiFailure | undefined>(undefined);
 

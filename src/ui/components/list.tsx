@@ -1,8 +1,8 @@
 /** What stands around a table: filters above it, pages below it. */
 import type { ComponentChildren, ComponentType } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
+import { useGet } from '../core/api';
 import { number } from '../core/format';
-import { useGet } from '../core/resource';
 import { pageNumber, query, setQuery, withQuery } from '../core/router';
 import { Button } from './button';
 import { Icon } from './icon';

@@ -1,8 +1,7 @@
 /** The menu of pages. On a narrow screen it opens from the top bar. */
 import { signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
-import { href } from '../core/base';
-import { path } from '../core/router';
+import { href, path } from '../core/router';
 import { can } from '../core/session';
 import { PAGES, type TablePage } from '../pages/table';
 import { Icon, type IconName } from './icon';

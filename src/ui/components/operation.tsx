@@ -7,8 +7,8 @@ import { counted, number } from '../core/format';
 import { StateBadge } from './badge';
 import { Button } from './button';
 import { Confirm, Dialog } from './overlays';
+import { Failure, Skeleton } from './page';
 import { OperationProgress } from './progress';
-import { Failure, Skeleton } from './state';
 import './operation.css';
 
 /** What it would act on, if it began now. */

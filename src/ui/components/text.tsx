@@ -1,9 +1,9 @@
 /** Small pieces of text: times, durations, numbers, ids. */
 import { type ComponentChildren, Fragment } from 'preact';
 import { useState } from 'preact/hooks';
-import { href, segment } from '../core/base';
 import { useNow } from '../core/clock';
 import { absolute, duration, number, readable, relative, short } from '../core/format';
+import { href, segment } from '../core/router';
 import { Icon } from './icon';
 
 export { Button } from './button';

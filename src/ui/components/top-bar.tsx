@@ -1,8 +1,7 @@
 import { useRef } from 'preact/hooks';
-import { href } from '../core/base';
 import { act } from '../core/dialogs';
 import { connection, held, paused, refusal, setPaused } from '../core/live';
-import { navigate, path, query } from '../core/router';
+import { href, navigate, path, query } from '../core/router';
 import { logout, session } from '../core/session';
 import { setTheme, theme } from '../core/theme';
 import { Button } from './button';

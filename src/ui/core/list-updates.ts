@@ -1,7 +1,7 @@
 /** Keeps a list up to date by events: only items to which something happened are read again, where they stand. */
 import { useRef, useState } from 'preact/hooks';
+import type { Resource } from './api';
 import { type LiveEvent, useLive } from './live';
-import type { Resource } from './resource';
 
 /** With more items in a batch than this, the list is loaded once instead. */
 const MAX_ASKED = 12;

@@ -7,7 +7,7 @@
  */
 import type { StreamItem } from '../../contract/event-messages';
 import type { LiveMessage, LiveRequest } from '../../contract/live-socket';
-import { API } from './base';
+import { API } from './router';
 
 export type LiveEvent = Readonly<StreamItem>;
 

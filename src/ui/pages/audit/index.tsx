@@ -6,15 +6,13 @@ import { Collection } from '../../components/collection';
 import { JsonSection } from '../../components/json';
 import { type Filter, FilterBar } from '../../components/list';
 import { Drawer } from '../../components/overlays';
-import { Facts, PageHead } from '../../components/page';
-import { Empty } from '../../components/state';
+import { Empty, Facts, PageHead } from '../../components/page';
 import { type Column, column, countColumn, timeColumn } from '../../components/table';
 import { Button, Count, Foreign, Id, Link, None, Under } from '../../components/text';
-import { href, segment } from '../../core/base';
+import { useGet } from '../../core/api';
 import { stringifyExact } from '../../core/exact';
 import { absolute } from '../../core/format';
-import { useGet } from '../../core/resource';
-import { aside, pageNumber, query } from '../../core/router';
+import { aside, href, pageNumber, query, segment } from '../../core/router';
 import { KINDS } from './kinds';
 import './page.css';
 

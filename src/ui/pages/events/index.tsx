@@ -7,19 +7,16 @@ import { Badge, type Tone } from '../../components/badge';
 import { Json } from '../../components/json';
 import { type Filter, FilterBar } from '../../components/list';
 import { Drawer } from '../../components/overlays';
-import { Facts, PageHead } from '../../components/page';
-import { Empty, LiveRefused, Loaded } from '../../components/state';
+import { Empty, Facts, LiveRefused, Loaded, PageHead } from '../../components/page';
 import { type Column, column, DataTable, textColumn, timeColumn } from '../../components/table';
 import { Button, Foreign, Id, JobLink, None, QueueLink, Time, writeClipboard } from '../../components/text';
-import { api } from '../../core/api';
-import { href } from '../../core/base';
+import { api, useResource } from '../../core/api';
 import { act } from '../../core/dialogs';
 import { EVENT_KINDS, isEvent } from '../../core/event-names';
 import { stringifyExact } from '../../core/exact';
 import { number } from '../../core/format';
 import { held, type LiveEvent, paused, setPaused, useLive } from '../../core/live';
-import { useResource } from '../../core/resource';
-import { query, withQuery } from '../../core/router';
+import { href, query, withQuery } from '../../core/router';
 
 interface Shown {
   id: string;

@@ -3,13 +3,11 @@ import type { FailureGroup, FailureGroupFound } from '../../../contract/failures
 import { ErrorOf, isIntended, type JobError } from '../../components/error';
 import type { StartedOperation } from '../../components/operation';
 import { Drawer } from '../../components/overlays';
-import { Facts } from '../../components/page';
-import { Empty, Loaded } from '../../components/state';
+import { Empty, Facts, Loaded } from '../../components/page';
 import { Button, Foreign, JobLink, Time } from '../../components/text';
-import { href, segment } from '../../core/base';
+import { useGet } from '../../core/api';
 import { number } from '../../core/format';
-import { useGet } from '../../core/resource';
-import { query } from '../../core/router';
+import { href, query, segment } from '../../core/router';
 import { can } from '../../core/session';
 import { atPath } from '../jobs/operations';
 

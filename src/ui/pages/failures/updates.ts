@@ -1,8 +1,8 @@
 /** Keeps the counts of groups up to date where they stand; groups that are new are counted until they are asked for. */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { FailureGroup, FailureGroups } from '../../../contract/failures';
+import type { Resource } from '../../core/api';
 import { channelOf, type LiveEvent, useLive } from '../../core/live';
-import type { Resource } from '../../core/resource';
 import { query, url } from '../../core/router';
 
 /** Shortest time between two questions, in ms: each groups the failures of the queues in which something changed. */

@@ -3,13 +3,12 @@ import type { FailureGroups } from '../../../contract/failures';
 import { Badge } from '../../components/badge';
 import { isIntended } from '../../components/error';
 import { Newer } from '../../components/list';
-import { Section } from '../../components/page';
-import { Empty, Loaded } from '../../components/state';
+import { Empty, Loaded, Section } from '../../components/page';
 import { Foreign, Link, Time } from '../../components/text';
-import { href } from '../../core/base';
+import { type Resource, useGet } from '../../core/api';
 import { number } from '../../core/format';
 import type { LiveEvent } from '../../core/live';
-import { type Resource, useGet } from '../../core/resource';
+import { href } from '../../core/router';
 
 const SHOWN = 5;
 

@@ -1,14 +1,12 @@
 /** How everything gets on: jobs by state, pace, what is wrong, what it costs. */
 import type { Cost } from '../../../contract/stats';
 import { JOB_STATES } from '../../components/badge';
-import { PageHead, Section, Stat } from '../../components/page';
-import { Loaded, Skeleton } from '../../components/state';
+import { Loaded, PageHead, Section, Skeleton, Stat } from '../../components/page';
 import { column, DataTable } from '../../components/table';
 import { Count, None, QueueLink } from '../../components/text';
-import { api } from '../../core/api';
-import { href, segment } from '../../core/base';
+import { api, useGet, useResource } from '../../core/api';
 import { capitalized, counted, duration, number } from '../../core/format';
-import { useGet, useResource } from '../../core/resource';
+import { href, segment } from '../../core/router';
 import { CostStats, CostTable, dollars } from '../queues/costs';
 import { FirstJob } from '../queues/first-job';
 import { HistoryChart, useHistory } from '../queues/history';

@@ -2,10 +2,9 @@ import type { MaintenanceState } from '../../../contract/maintenance';
 import { FormDialog, TextField, textIn } from '../../components/form';
 import { Icon } from '../../components/icon';
 import { Button, Foreign, Time } from '../../components/text';
-import { api } from '../../core/api';
+import { api, type Resource, useGet } from '../../core/api';
 import { useNow } from '../../core/clock';
 import { askAndAct } from '../../core/dialogs';
-import { type Resource, useGet } from '../../core/resource';
 import { query, setQuery } from '../../core/router';
 import { can } from '../../core/session';
 

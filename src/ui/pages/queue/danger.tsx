@@ -5,10 +5,9 @@ import { JOB_STATES } from '../../components/badge';
 import { Boxes, Form, SelectField, TextField, textIn } from '../../components/form';
 import { OperationDialog, type StartedOperation } from '../../components/operation';
 import { api } from '../../core/api';
-import { href, segment } from '../../core/base';
 import { confirm, toast } from '../../core/dialogs';
 import { number } from '../../core/format';
-import { navigate } from '../../core/router';
+import { href, navigate, segment } from '../../core/router';
 import { type DryRun, previewOf } from '../jobs/operations';
 import type { QueueTab } from './tab';
 

@@ -2,10 +2,9 @@
 import type { QueueGroup, QueueGroupDetail } from '../../../contract/queues';
 import { FormDialog, TextField, textIn } from '../../components/form';
 import { Dialog } from '../../components/overlays';
-import { Loaded } from '../../components/state';
-import { api } from '../../core/api';
-import { segment } from '../../core/base';
-import { useGet } from '../../core/resource';
+import { Loaded } from '../../components/page';
+import { api, useGet } from '../../core/api';
+import { segment } from '../../core/router';
 
 export const pathOf = (queue: string, group: string) => `queues/${segment(queue)}/groups/${segment(group)}`;
 

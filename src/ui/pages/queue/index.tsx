@@ -2,12 +2,10 @@
 import type { ComponentType } from 'preact';
 import { useRef, useState } from 'preact/hooks';
 import { PageActions } from '../../components/actions';
-import { openTab, PageHead, type Tab, Tabs } from '../../components/page';
-import { Loaded } from '../../components/state';
-import { api } from '../../core/api';
-import { href, segment } from '../../core/base';
+import { Loaded, openTab, PageHead, type Tab, Tabs } from '../../components/page';
+import { api, type Resource, useGet } from '../../core/api';
 import { useLive } from '../../core/live';
-import { type Resource, useGet } from '../../core/resource';
+import { href, segment } from '../../core/router';
 import { can } from '../../core/session';
 import { LimitKeys } from '../limits/keys';
 import { type History, useHistory } from '../queues/history';

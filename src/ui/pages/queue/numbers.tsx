@@ -2,12 +2,12 @@
 import type { Priorities } from '../../../contract/queues';
 import type { Cost, TypeStats, TypeStatsList } from '../../../contract/stats';
 import { Collection } from '../../components/collection';
-import { Empty, Loaded } from '../../components/state';
+import { Empty, Loaded } from '../../components/page';
 import { column, countColumn, textColumn } from '../../components/table';
 import { Duration, Link } from '../../components/text';
-import { href, segment } from '../../core/base';
+import { useGet } from '../../core/api';
 import { number } from '../../core/format';
-import { useGet } from '../../core/resource';
+import { href, segment } from '../../core/router';
 import { CostStats, CostTable } from '../queues/costs';
 import type { QueueTab } from './tab';
 

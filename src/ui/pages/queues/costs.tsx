@@ -2,7 +2,7 @@ import type { Cost, CostItem } from '../../../contract/stats';
 import { Stat } from '../../components/page';
 import { type Column, column, countColumn, DataTable } from '../../components/table';
 import { Foreign, Time } from '../../components/text';
-import { href, segment } from '../../core/base';
+import { href, segment } from '../../core/router';
 import './queues.css';
 
 const whole = new Intl.NumberFormat('en', { style: 'currency', currency: 'USD' });

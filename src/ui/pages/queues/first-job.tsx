@@ -1,6 +1,6 @@
 import { Code } from '../../components/json';
-import { Empty } from '../../components/state';
-import { API, href } from '../../core/base';
+import { Empty } from '../../components/page';
+import { API, href } from '../../core/router';
 import './queues.css';
 
 export function FirstJob({ title }: { title: string }) {

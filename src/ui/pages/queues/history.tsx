@@ -2,9 +2,8 @@
 import { useMemo } from 'preact/hooks';
 import type { Minute } from '../../../contract/stats';
 import { Chart } from '../../components/chart';
-import { Section } from '../../components/page';
-import { Loaded, Skeleton } from '../../components/state';
-import { type Resource, useGet } from '../../core/resource';
+import { Loaded, Section, Skeleton } from '../../components/page';
+import { type Resource, useGet } from '../../core/api';
 import { query, withQuery } from '../../core/router';
 import { MINUTE_MS, slid, useMinute } from './recent';
 import type { QueueItem } from './types';

@@ -1,14 +1,12 @@
 /** All queues: what waits in each, how fast it goes, whether it is stopped. */
 import { Collection } from '../../components/collection';
 import { type Filter, FilterBar } from '../../components/list';
-import { PageHead } from '../../components/page';
-import { Empty } from '../../components/state';
+import { Empty, PageHead } from '../../components/page';
 import { type Column, column, textColumn } from '../../components/table';
 import { Age, Count, QueueLink } from '../../components/text';
-import { href, segment } from '../../core/base';
+import { useGet } from '../../core/api';
 import { number, percent } from '../../core/format';
-import { useGet } from '../../core/resource';
-import { pageNumber, query } from '../../core/router';
+import { href, pageNumber, query, segment } from '../../core/router';
 import { can } from '../../core/session';
 import { FirstJob } from './first-job';
 import { ACTIONS, StandingBadge } from './mode';

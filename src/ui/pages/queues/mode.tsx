@@ -2,8 +2,8 @@
 import type { Action } from '../../components/actions';
 import { Badge, type Tone } from '../../components/badge';
 import { api } from '../../core/api';
-import { segment } from '../../core/base';
 import { act, askAndAct } from '../../core/dialogs';
+import { segment } from '../../core/router';
 import { can } from '../../core/session';
 import type { QueueItem } from './types';
 

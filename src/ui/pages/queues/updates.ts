@@ -1,7 +1,6 @@
-import { api } from '../../core/api';
-import { segment } from '../../core/base';
+import { api, type Resource } from '../../core/api';
 import { type ListUpdates, useListUpdates } from '../../core/list-updates';
-import type { Resource } from '../../core/resource';
+import { segment } from '../../core/router';
 import type { QueueItem, QueueList } from './types';
 
 export interface QueueUpdates extends Pick<ListUpdates<QueueItem, QueueItem>, 'onChange' | 'onEvents' | 'onGap'> {

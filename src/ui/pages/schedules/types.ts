@@ -1,9 +1,8 @@
 import type { CronSkipped, CronStatus, CronTriggered, MissedPolicy, OverlapPolicy } from '../../../contract/cron';
 import type { Action } from '../../components/actions';
 import { api } from '../../core/api';
-import { href, segment } from '../../core/base';
 import { act, askAndAct, toast } from '../../core/dialogs';
-import { openAside } from '../../core/router';
+import { href, openAside, segment } from '../../core/router';
 
 export const OVERLAPS: Readonly<Record<OverlapPolicy, string>> = {
   skip: 'Skip while the previous job has not ended',

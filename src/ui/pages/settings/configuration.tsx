@@ -3,14 +3,12 @@
 import type { ConfiguredTarget, DeploymentConfig, ShownVariable } from '../../../contract/system';
 import { Badge } from '../../components/badge';
 import { JsonSection } from '../../components/json';
-import { Facts, Section } from '../../components/page';
-import { Empty, Loaded } from '../../components/state';
+import { Empty, Facts, Loaded, Section } from '../../components/page';
 import { type Column, column, DataTable, textColumn } from '../../components/table';
 import { Duration, Foreign, Link, None, Words } from '../../components/text';
-import { href } from '../../core/base';
+import { useGet } from '../../core/api';
 import { bytes, number } from '../../core/format';
-import { useGet } from '../../core/resource';
-import { aside } from '../../core/router';
+import { aside, href } from '../../core/router';
 
 type Key = DeploymentConfig['access']['keys'][number];
 

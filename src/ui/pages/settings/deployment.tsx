@@ -2,14 +2,12 @@
 import type { Deployment as DeclaredDeployment, DeclaredObserver } from '../../../contract/deployment';
 import type { MaintenanceState } from '../../../contract/maintenance';
 import { Badge, GOOD, type Tone } from '../../components/badge';
-import { Facts, Section } from '../../components/page';
-import { Empty, Loaded } from '../../components/state';
+import { Empty, Facts, Loaded, Section } from '../../components/page';
 import { type Column, DataTable, textColumn } from '../../components/table';
 import { Button, Foreign, Link, Time, Words } from '../../components/text';
-import { api } from '../../core/api';
-import { href, segment } from '../../core/base';
+import { api, useGet } from '../../core/api';
 import { askAndAct } from '../../core/dialogs';
-import { useGet } from '../../core/resource';
+import { href, segment } from '../../core/router';
 import { can } from '../../core/session';
 import { MaintenanceButton, useMaintenance } from '../overview/maintenance';
 

@@ -5,15 +5,13 @@ import { NewButton } from '../../components/actions';
 import { Badge } from '../../components/badge';
 import { Collection } from '../../components/collection';
 import { FormDialog, SelectField, TextField, textIn } from '../../components/form';
-import { Empty } from '../../components/state';
+import { Empty } from '../../components/page';
 import { type Column, column, countColumn, textColumn } from '../../components/table';
 import { Count, Link, QueueLink } from '../../components/text';
-import { api } from '../../core/api';
-import { segment } from '../../core/base';
+import { api, useResource } from '../../core/api';
 import { askAndAct } from '../../core/dialogs';
 import { number } from '../../core/format';
-import { useResource } from '../../core/resource';
-import { aside } from '../../core/router';
+import { aside, segment } from '../../core/router';
 import { can } from '../../core/session';
 
 const STRATEGIES: Readonly<Record<PoolStrategy, string>> = {

@@ -4,10 +4,9 @@ import type { RetryPreview } from '../../../contract/system';
 import { errorAt, Field, SelectField } from '../../components/form';
 import { JsonSection } from '../../components/json';
 import { named } from '../../components/list';
+import { Loaded } from '../../components/page';
 import { RetryCurve } from '../../components/retry-curve';
-import { Loaded } from '../../components/state';
-import { api } from '../../core/api';
-import { useResource } from '../../core/resource';
+import { api, useResource } from '../../core/api';
 import { query, setQuery } from '../../core/router';
 
 const PRESETS = ['ojs', 'zzz', 'chasqui', 'zizq', 'sidekiq'];

@@ -2,8 +2,8 @@ import type { Page } from '../../../contract/common';
 import type { Webhook, WebhookDelivery } from '../../../contract/webhooks';
 import type { Tone } from '../../components/badge';
 import type { IconName } from '../../components/icon';
-import { segment } from '../../core/base';
 import { duration, number, percent } from '../../core/format';
+import { segment } from '../../core/router';
 
 export type List<T> = Pick<Page<T>, 'items' | 'total'>;
 

@@ -1,8 +1,8 @@
 import type { WorkflowSummary } from '../../../contract/workflows';
 import { api } from '../../core/api';
-import { segment } from '../../core/base';
 import { askAndAct } from '../../core/dialogs';
 import { counted } from '../../core/format';
+import { segment } from '../../core/router';
 
 export async function cancelWorkflow(one: Pick<WorkflowSummary, 'id' | 'name' | 'state'>): Promise<boolean> {
   if (one.state !== 'running') return false;

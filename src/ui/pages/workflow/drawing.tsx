@@ -1,9 +1,8 @@
 /** The graph: lines in an SVG, and above them focusable links for jobs, in the order of the layers. */
 import { useMemo } from 'preact/hooks';
 import { Icon } from '../../components/icon';
-import { href, segment } from '../../core/base';
 import { duration, number } from '../../core/format';
-import { withQuery } from '../../core/router';
+import { href, segment, withQuery } from '../../core/router';
 import { type GraphNode, tookOf } from './graph';
 import { layOut, NODE_HEIGHT, NODE_WIDTH } from './layout';
 import { STATES } from './state';

@@ -1,17 +1,14 @@
 /** One workflow: its graph, how far it is, which way through it takes longest. */
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import type { WorkflowStatus, WorkflowStep } from '../../../contract/workflows';
-import { openTab, PageHead, Stat, Tabs } from '../../components/page';
-import { Empty, LiveRefused, Loaded } from '../../components/state';
+import { Empty, LiveRefused, Loaded, openTab, PageHead, Stat, Tabs } from '../../components/page';
 import { Button, Duration, Id, Time } from '../../components/text';
-import { api } from '../../core/api';
-import { href, segment } from '../../core/base';
+import { api, type Resource, useResource } from '../../core/api';
 import { useNow } from '../../core/clock';
 import { counted } from '../../core/format';
 import { useKeys } from '../../core/keyboard';
 import { type LiveEvent, useLive } from '../../core/live';
-import { type Resource, useResource } from '../../core/resource';
-import { withQuery } from '../../core/router';
+import { href, segment, withQuery } from '../../core/router';
 import { can } from '../../core/session';
 import { cancelWorkflow, retryJobs } from './actions';
 import { Drawing } from './drawing';

@@ -2,13 +2,11 @@
 import type { WorkflowStatus, WorkflowStep } from '../../../contract/workflows';
 import { Json, JsonSection } from '../../components/json';
 import { Drawer } from '../../components/overlays';
-import { Facts, Section } from '../../components/page';
-import { Empty, Loaded } from '../../components/state';
+import { Empty, Facts, Loaded, Section } from '../../components/page';
 import { type Column, column, DataTable } from '../../components/table';
 import { Duration, Foreign, JobLink, Link, QueueLink, Time } from '../../components/text';
-import { segment } from '../../core/base';
-import { useGet } from '../../core/resource';
-import { aside, query } from '../../core/router';
+import { useGet } from '../../core/api';
+import { aside, query, segment } from '../../core/router';
 import { tookOf } from './graph';
 import { WorkflowState } from './state';
 
