@@ -11,7 +11,7 @@ import { useKeys } from './core/keyboard';
 import { paused, setPaused } from './core/live';
 import { href, navigate, path, url } from './core/router';
 import { can, loadSession, session } from './core/session';
-import { PAGES, type PageProps, pageOf, type TablePage } from './pages/table';
+import { PAGES, type PageProps, pageOf, scopeOf, type TablePage } from './pages/table';
 
 export function App() {
   const [help, setHelp] = useState(false);
@@ -30,7 +30,7 @@ export function App() {
   useKeys(
     'Go to',
     Object.fromEntries(
-      PAGES.filter(({ key, scope }) => key && (!scope || can(scope))).map((page) => [
+      PAGES.filter((page) => page.key && can(scopeOf(page))).map((page) => [
         `g ${page.key}`,
         { label: page.title, run: () => navigate(href(page.path)) },
       ]),
@@ -94,10 +94,10 @@ function Outlet() {
     );
   }
   const { page, params } = found;
-  if (page.scope && !can(page.scope)) {
+  if (!can(scopeOf(page))) {
     return (
       <Empty icon="settings" title="This key may not see this page">
-        It needs the scope <code>{page.scope}</code>.
+        It needs the scope <code>{scopeOf(page)}</code>.
       </Empty>
     );
   }

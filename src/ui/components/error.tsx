@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import type { EnvelopeError } from '../../job/wire';
 import { counted } from '../core/format';
 import { Badge } from './badge';
 import { Button } from './button';
@@ -6,17 +7,7 @@ import { Code, Json } from './json';
 import { Duration, Foreign } from './text';
 import './error.css';
 
-export interface JobError {
-  attempt?: number;
-  type?: string;
-  code?: string;
-  message?: string;
-  retryable?: boolean;
-  details?: unknown;
-  stack?: string;
-  reason?: string | null;
-  backoff_ms?: number | null;
-}
+export type JobError = Partial<EnvelopeError>;
 
 /** Codes of jobs that ended as they were meant to: `discard()`, a cancellation, an expiry. */
 const INTENDED = /^(discard|discard_code|cancelled|expired)$/i;

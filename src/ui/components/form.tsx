@@ -69,7 +69,7 @@ interface TextFieldProps
   /** What it holds at first; default: what the form's values have under its name. */
   value?: string | number | null | undefined;
   type?: 'number' | 'url' | 'password';
-  inputMode?: 'numeric';
+  inputMode?: 'numeric' | 'decimal' | 'text';
   maxLength?: number;
 }
 

@@ -3,7 +3,7 @@ import { signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { href, path } from '../core/router';
 import { can } from '../core/session';
-import { PAGES, type TablePage } from '../pages/table';
+import { PAGES, scopeOf, type TablePage } from '../pages/table';
 import { Icon, type IconName } from './icon';
 
 /** Is it open, where it does not are next to the page? */
@@ -23,7 +23,7 @@ export function Menu() {
   return (
     <nav id="menu" class={menuOpen.value ? 'open' : ''} aria-label="Pages">
       {PARTS.map(([part, title]) => {
-        const pages = PAGES.filter(({ part: own, scope }) => own === part && (!scope || can(scope)));
+        const pages = PAGES.filter((page) => page.part === part && can(scopeOf(page)));
         if (pages.length === 0) return null;
         return (
           <div key={part}>

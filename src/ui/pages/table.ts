@@ -14,25 +14,20 @@ export interface TablePage {
   /** After `g`. */
   key?: string;
   part?: 'work' | 'run' | 'watch';
-  /** The scope without which the page is neither listed nor shown. */
+  /** The scope without which the page is neither listed nor shown; default: `admin:read`. */
   scope?: string;
   load: () => Promise<{ default: ComponentType<PageProps> }>;
 }
 
+export const scopeOf = ({ scope = 'admin:read' }: TablePage): string => scope;
+
 export const PAGES: readonly TablePage[] = [
-  { path: '', title: 'Overview', key: 'o', part: 'work', scope: 'admin:read', load: () => import('./overview') },
-  { path: 'queues', title: 'Queues', key: 'q', part: 'work', scope: 'admin:read', load: () => import('./queues') },
-  { path: 'queues/:name', title: 'Queue', scope: 'admin:read', load: () => import('./queue') },
-  { path: 'jobs', title: 'Jobs', key: 'j', part: 'work', scope: 'admin:read', load: () => import('./jobs') },
-  { path: 'jobs/:id', title: 'Job', scope: 'admin:read', load: () => import('./job') },
-  {
-    path: 'failures',
-    title: 'Failures',
-    key: 'f',
-    part: 'work',
-    scope: 'admin:read',
-    load: () => import('./failures'),
-  },
+  { path: '', title: 'Overview', key: 'o', part: 'work', load: () => import('./overview') },
+  { path: 'queues', title: 'Queues', key: 'q', part: 'work', load: () => import('./queues') },
+  { path: 'queues/:name', title: 'Queue', load: () => import('./queue') },
+  { path: 'jobs', title: 'Jobs', key: 'j', part: 'work', load: () => import('./jobs') },
+  { path: 'jobs/:id', title: 'Job', load: () => import('./job') },
+  { path: 'failures', title: 'Failures', key: 'f', part: 'work', load: () => import('./failures') },
   {
     path: 'schedules',
     title: 'Schedules',
@@ -50,20 +45,13 @@ export const PAGES: readonly TablePage[] = [
     load: () => import('./workflows'),
   },
   { path: 'workflows/:id', title: 'Workflow', scope: 'data:read', load: () => import('./workflow') },
-  { path: 'workers', title: 'Workers', key: 'k', part: 'run', scope: 'admin:read', load: () => import('./workers') },
+  { path: 'workers', title: 'Workers', key: 'k', part: 'run', load: () => import('./workers') },
   { path: 'limits', title: 'Limits', key: 'l', part: 'run', scope: 'data:read', load: () => import('./limits') },
-  { path: 'alerts', title: 'Alerts', key: 'r', part: 'watch', scope: 'admin:read', load: () => import('./alerts') },
+  { path: 'alerts', title: 'Alerts', key: 'r', part: 'watch', load: () => import('./alerts') },
   { path: 'events', title: 'Events', key: 'e', part: 'watch', scope: 'data:read', load: () => import('./events') },
-  {
-    path: 'webhooks',
-    title: 'Webhooks',
-    key: 'h',
-    part: 'watch',
-    scope: 'admin:read',
-    load: () => import('./webhooks'),
-  },
-  { path: 'audit', title: 'Audit', key: 'a', part: 'watch', scope: 'admin:read', load: () => import('./audit') },
-  { path: 'settings', title: 'Settings', key: 't', part: 'run', scope: 'admin:read', load: () => import('./settings') },
+  { path: 'webhooks', title: 'Webhooks', key: 'h', part: 'watch', load: () => import('./webhooks') },
+  { path: 'audit', title: 'Audit', key: 'a', part: 'watch', load: () => import('./audit') },
+  { path: 'settings', title: 'Settings', key: 't', part: 'run', load: () => import('./settings') },
 ];
 
 /** The page of a path, and the names in it. */

@@ -2,7 +2,8 @@
 import { useContext } from 'preact/hooks';
 import type { QueueConfig, QueueSettings } from '../../../contract/queues';
 import { Badge } from '../../components/badge';
-import { Field, Form, Refusal } from '../../components/form';
+import { Field, Form, Refusal, SelectField, TextField } from '../../components/form';
+import { named } from '../../components/list';
 import { Loaded, Skeleton } from '../../components/page';
 import { api, useGet } from '../../core/api';
 import { toast } from '../../core/dialogs';
@@ -70,50 +71,42 @@ interface SettingProps {
   isFirst: boolean;
 }
 
-function Setting({ field, of: { config, declared, effective }, isFirst }: SettingProps) {
+function Setting({ field: setting, of: { config, declared, effective }, isFirst }: SettingProps) {
   const error = useContext(Refusal);
-  const { path, label, hint, kind, choices = [] } = field;
+  const { path, label, hint, kind, choices = [] } = setting;
   const [own, code] = [config, declared].map((layer) => textOf(settingAt(layer, path)));
-  const holds = wordsOf(field, settingAt(effective, path));
+  const holds = wordsOf(setting, settingAt(effective, path));
   const source = own !== '' ? 'own' : code !== '' ? 'declared' : holds !== '' ? 'inherited' : undefined;
-  const named = error?.details.field;
+  const wrong = error?.details.field;
   const isWrong =
-    typeof named === 'string' &&
-    (named === path || named.startsWith(`${path}.`) || (isFirst && path.startsWith(`${named}.`)));
-  const shared = { name: path, defaultValue: own, placeholder: holds === '' ? 'not set' : holds };
+    typeof wrong === 'string' &&
+    (wrong === path || wrong.startsWith(`${path}.`) || (isFirst && path.startsWith(`${wrong}.`)));
+  const field = {
+    ...{ label, name: path, value: own, error: isWrong ? error?.message : undefined },
+    hint: (
+      <>
+        {source && (
+          <>
+            <Badge look={[source === 'own' ? 'blue' : source === 'declared' ? 'violet' : 'neutral']} text={source} />{' '}
+            {source !== 'own' && <code>{holds}</code>}
+            {' · '}
+          </>
+        )}
+        {hint}
+      </>
+    ),
+  };
+  if (kind === 'choice') {
+    const inherited = holds !== '' && own === '' ? `inherited: ${holds}` : 'inherited';
+    return <SelectField {...field} options={{ '': inherited, ...named(choices) }} />;
+  }
+  const placeholder = holds === '' ? 'not set' : holds;
+  if (kind !== 'json') {
+    return <TextField {...field} placeholder={placeholder} inputMode={kind === 'number' ? 'decimal' : 'text'} />;
+  }
   return (
-    <Field
-      label={label}
-      error={isWrong ? error?.message : undefined}
-      hint={
-        <>
-          {source && (
-            <>
-              <Badge look={[source === 'own' ? 'blue' : source === 'declared' ? 'violet' : 'neutral']} text={source} />{' '}
-              {source !== 'own' && <code>{holds}</code>}
-              {' · '}
-            </>
-          )}
-          {hint}
-        </>
-      }
-    >
-      {kind === 'choice' ? (
-        <select name={path}>
-          <option value="" selected={own === ''}>
-            {holds !== '' && own === '' ? `inherited: ${holds}` : 'inherited'}
-          </option>
-          {choices.map((choice) => (
-            <option key={choice} value={choice} selected={own === choice}>
-              {choice}
-            </option>
-          ))}
-        </select>
-      ) : kind === 'json' ? (
-        <textarea {...shared} class="mono" rows={3} spellcheck={false} />
-      ) : (
-        <input {...shared} inputMode={kind === 'number' ? 'decimal' : 'text'} autocomplete="off" />
-      )}
+    <Field {...field}>
+      <textarea name={path} class="mono" rows={3} spellcheck={false} defaultValue={own} placeholder={placeholder} />
     </Field>
   );
 }

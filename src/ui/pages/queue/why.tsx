@@ -1,6 +1,7 @@
 /** Why nothing runs, or not more: what holds jobs back, with what ends it beside each reason. */
 import type { ComponentChildren } from 'preact';
 import type { CronItems, CronStatus } from '../../../contract/cron';
+import type { InspectedJob } from '../../../contract/jobs';
 import type { MaintenanceState } from '../../../contract/maintenance';
 import type { RateLimitStatus } from '../../../contract/rate-limits';
 import { Icon, type IconName } from '../../components/icon';
@@ -14,11 +15,7 @@ import { can } from '../../core/session';
 import { toggle } from '../queues/mode';
 import type { QueueItem } from '../queues/types';
 
-interface WaitingJob {
-  id: string;
-  type: string;
-  waiting_for?: { reason: string; since?: string; until?: string; detail: string };
-}
+type WaitingJob = Pick<InspectedJob, 'id' | 'type' | 'waiting_for'>;
 
 interface Circumstances {
   maintenance: MaintenanceState;

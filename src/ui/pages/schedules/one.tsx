@@ -52,8 +52,12 @@ export function ScheduleDrawer({ name, round, onChanged }: { name: string; round
               </div>
             )}
             <About of={schedule} />
-            <NextRuns of={schedule} />
-            <Runs of={history.executions} />
+            <Section title="Next runs">
+              <NextRuns of={schedule} />
+            </Section>
+            <Section title="Last runs">
+              <Runs of={history.executions} />
+            </Section>
             {history.skipped.length > 0 && <Skips of={history.skipped} />}
             <JsonSection title="Job" value={schedule.job_template} />
           </>
@@ -125,30 +129,16 @@ const inZone = (timeZone: string, withSeconds: boolean) =>
 /** The next five fires, as clocks in its zone and here show them. */
 function NextRuns({ of: { timezone, next_fires: fires = [], enabled } }: { of: CronStatus }) {
   if (fires.length === 0 || !enabled) {
-    return (
-      <Section title="Next runs">
-        <p class="faint">{enabled ? 'None: the schedule has ended.' : 'None while it is paused.'}</p>
-      </Section>
-    );
+    return <p class="faint">{enabled ? 'None: the schedule has ended.' : 'None while it is paused.'}</p>;
   }
   const withSeconds = fires.some((at) => Date.parse(at) % 60_000 > 0);
-  const [there, here] = [inZone(timezone, withSeconds), inZone(HERE, withSeconds)];
-  const zones = timezone === HERE ? [] : [`Here, ${HERE}`];
-  const rows = fires.map((at) => {
-    const clocks = (zones.length > 0 ? [there, here] : [there]).map((clock) => clock.format(Date.parse(at)));
-    return [...clocks, <Time at={at} />];
-  });
-  return (
-    <Section title="Next runs">
-      <PlainTable
-        label="Next runs"
-        class="next-runs"
-        head={[`In ${timezone}`, ...zones, 'When']}
-        rows={rows}
-        end={1 + zones.length}
-      />
-    </Section>
-  );
+  const zones = timezone === HERE ? [timezone] : [timezone, HERE];
+  const rows = fires.map((at) => [
+    ...zones.map((zone) => inZone(zone, withSeconds).format(Date.parse(at))),
+    <Time at={at} />,
+  ]);
+  const head = [`In ${timezone}`, ...zones.slice(1).map((here) => `Here, ${here}`), 'When'];
+  return <PlainTable label="Next runs" class="next-runs" head={head} rows={rows} end={zones.length} />;
 }
 
 const WORDS: Readonly<Record<string, string>> = {
@@ -159,13 +149,7 @@ const WORDS: Readonly<Record<string, string>> = {
 };
 
 function Runs({ of: executions }: { of: readonly CronExecution[] }) {
-  if (executions.length === 0) {
-    return (
-      <Section title="Last runs">
-        <Empty icon="schedules" title="No runs yet" />
-      </Section>
-    );
-  }
+  if (executions.length === 0) return <Empty icon="schedules" title="No runs yet" />;
   const runs = executions
     .map((run) => ({ ...run, ms: run.started_at && run.completed_at ? spanOf(run.started_at, run.completed_at) : 0 }))
     .sort((a, b) => Date.parse(a.triggered_at) - Date.parse(b.triggered_at));
@@ -173,7 +157,7 @@ function Runs({ of: executions }: { of: readonly CronExecution[] }) {
   const counts = new Map<string, number>();
   for (const { state } of runs) counts.set(state, (counts.get(state) ?? 0) + 1);
   return (
-    <Section title="Last runs">
+    <>
       <ol class="runs" aria-label="Last runs">
         {runs.map(({ job_id: job, state, trigger, triggered_at: at, ms }) => {
           const text = `${state}${ms > 0 ? ` in ${duration(ms)}` : ''}, ${moment(Date.parse(at), now.value)}${trigger === 'manual' ? ', triggered by hand' : ''}`;
@@ -195,7 +179,7 @@ function Runs({ of: executions }: { of: readonly CronExecution[] }) {
         {[...counts].map(([state, count]) => `${number(count)} ${WORDS[state] ?? state}`).join(', ')}; the longest took{' '}
         {duration(most)}
       </p>
-    </Section>
+    </>
   );
 }
 

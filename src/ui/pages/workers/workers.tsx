@@ -2,10 +2,10 @@
 import type { Directive, LeasedJob, WorkerDetail, WorkerList, WorkerStatus } from '../../../contract/workers';
 import type { Action } from '../../components/actions';
 import { Badge, type Tone } from '../../components/badge';
-import { Pager } from '../../components/list';
+import { Collection } from '../../components/collection';
 import { Drawer } from '../../components/overlays';
 import { Empty, Facts, Loaded, Stat } from '../../components/page';
-import { type Column, column, countColumn, DataTable, textColumn, timeColumn } from '../../components/table';
+import { type Column, column, countColumn, textColumn, timeColumn } from '../../components/table';
 import { Button, CountOf, Foreign, Id, JobLink, Link, None, QueueLink, Time, Under } from '../../components/text';
 import { api, type Resource, useGet } from '../../core/api';
 import { act, askAndAct } from '../../core/dialogs';
@@ -50,55 +50,60 @@ function remove({ id, active_jobs }: WorkerStatus): Promise<boolean> {
 
 export function WorkerTable({ workers, reload }: { workers: Resource<WorkerList>; reload: () => void }) {
   return (
-    <Loaded of={workers}>
-      {({ items, summary }) =>
-        summary.total === 0 ? (
+    <Collection
+      of={workers}
+      note={({ summary }) => summary.total > 0 && <All of={summary} reload={reload} />}
+      label="Workers"
+      rowKey={({ id }) => id}
+      rowHref={({ id }) => aside({ worker: id })}
+      columns={COLUMNS}
+      actions={can('admin:write') && ACTIONS}
+      onDone={reload}
+      perPage={PER_PAGE}
+      empty={
+        workers.data?.summary.total === 0 ? (
           <Empty icon="workers" title="No workers yet">
             A worker that pulls appears with its first heartbeat: call <code>runWorker</code> of{' '}
             <code>tocsin/client</code>, or <code>POST /ojs/v1/workers/heartbeat</code>. Handlers that jobs are pushed to
             are listed below.
           </Empty>
         ) : (
-          <>
-            <div class="stats workers-stats">
-              {(['running', 'quiet', 'terminate', 'stale'] as const).map((state) => (
-                <Stat
-                  key={state}
-                  label={state === 'terminate' ? 'Terminating' : capitalized(state)}
-                  value={summary[state]}
-                  tone={state === 'stale' && summary.stale > 0 ? 'red' : ''}
-                />
-              ))}
-            </div>
-            {can('admin:write') && (
-              <div class="actions all-workers">
-                <span class="faint">All workers</span>
-                {(Object.keys(VERBS) as Directive[]).map((directive) => (
-                  <Button
-                    label={`${VERBS[directive]} all`}
-                    key={directive}
-                    class={`small${directive === 'terminate' ? ' danger' : ''}`}
-                    onClick={async () => (await directAll(directive, summary.total)) && reload()}
-                  />
-                ))}
-              </div>
-            )}
-            <DataTable
-              label="Workers"
-              rows={items}
-              rowKey={({ id }) => id}
-              rowHref={({ id }) => aside({ worker: id })}
-              columns={COLUMNS}
-              actions={can('admin:write') && ACTIONS}
-              onDone={reload}
-              empty={<Empty icon="workers" title="No worker on this page" />}
-            />
-            <Pager total={summary.total} perPage={PER_PAGE} />
-            {query('worker') !== '' && <WorkerDrawer id={query('worker')} />}
-          </>
+          <Empty icon="workers" title="No worker on this page" />
         )
       }
-    </Loaded>
+    >
+      {() => query('worker') !== '' && <WorkerDrawer id={query('worker')} />}
+    </Collection>
+  );
+}
+
+function All({ of: summary, reload }: { of: WorkerList['summary']; reload: () => void }) {
+  return (
+    <>
+      <div class="stats workers-stats">
+        {(['running', 'quiet', 'terminate', 'stale'] as const).map((state) => (
+          <Stat
+            key={state}
+            label={state === 'terminate' ? 'Terminating' : capitalized(state)}
+            value={summary[state]}
+            tone={state === 'stale' && summary.stale > 0 ? 'red' : ''}
+          />
+        ))}
+      </div>
+      {can('admin:write') && (
+        <div class="actions all-workers">
+          <span class="faint">All workers</span>
+          {(Object.keys(VERBS) as Directive[]).map((directive) => (
+            <Button
+              label={`${VERBS[directive]} all`}
+              key={directive}
+              class={`small${directive === 'terminate' ? ' danger' : ''}`}
+              onClick={async () => (await directAll(directive, summary.total)) && reload()}
+            />
+          ))}
+        </div>
+      )}
+    </>
   );
 }
 

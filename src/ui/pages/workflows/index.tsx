@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
-import type { WorkflowStatus, WorkflowSummary } from '../../../contract/workflows';
+import type { WorkflowList, WorkflowStatus, WorkflowSummary } from '../../../contract/workflows';
 import { Collection } from '../../components/collection';
 import { FilterBar, Newer } from '../../components/list';
 import { Empty, PageHead } from '../../components/page';
@@ -16,12 +16,6 @@ import { Done, lastedOf, WorkflowState } from '../workflow/state';
 
 const PER_PAGE = 50;
 const STATES = { running: 'Running', completed: 'Completed', failed: 'Failed', cancelled: 'Cancelled' };
-
-interface WorkflowList {
-  items: readonly WorkflowSummary[];
-  total: number;
-  pagination: { has_more?: boolean };
-}
 
 export default function WorkflowsPage() {
   const page = pageNumber();
