@@ -1,4 +1,3 @@
-/** Starts the dashboard. */
 import { render } from 'preact';
 import { App } from './app';
 import { startKeyboard } from './core/keyboard';

@@ -1,4 +1,3 @@
-/** States in a colour, a shape and a word. */
 import type { ComponentChildren } from 'preact';
 import type { JobState } from '../../job/states';
 import { Icon, type IconName } from './icon';

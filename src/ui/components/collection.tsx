@@ -18,7 +18,6 @@ export interface CollectionProps<Row, Data> extends Omit<DataTableProps<Row>, 'r
   isWanted?: (row: Row) => boolean;
   /** How many there are on a page; absent: it has only one. */
   perPage?: number;
-  /** Above the table. */
   note?: (data: Data) => ComponentChildren;
   /** The drawer of the row that `?open=` names. */
   drawer?: (row: Row) => ComponentChildren;

@@ -29,7 +29,6 @@ export interface FieldProps {
   children: ComponentChildren;
 }
 
-/** A label around an `<input>`, `<select>` or `<textarea>`, with what is wrong with it. */
 export function Field({ label, hint, at = [], error = errorAt(useContext(Refusal), ...at), children }: FieldProps) {
   return (
     // biome-ignore lint/a11y/noLabelWithoutControl: the field is a child
@@ -83,7 +82,6 @@ export function TextField({ label, hint, at, error, value, ...input }: TextField
   );
 }
 
-/** The priority of a job. */
 export const PriorityField = (props: Pick<TextFieldProps, 'at' | 'value' | 'required' | 'placeholder'>) => (
   <TextField
     name="priority"
@@ -97,7 +95,6 @@ export const PriorityField = (props: Pick<TextFieldProps, 'at' | 'value' | 'requ
 interface SelectProps extends Omit<FieldProps, 'children'> {
   name?: string;
   value?: string | undefined;
-  /** Values, with what they are called. */
   options: Readonly<Record<string, string>>;
   onChange?: (value: string) => void;
 }
@@ -172,7 +169,7 @@ function roundedIn(value: unknown): string | undefined {
   return undefined;
 }
 
-/** What the server says of a field that has one of these names, or of a part of it. */
+/** The server's error for a field that has one of these names, or for a part of it. */
 export function errorAt(error: ApiFailure | undefined, ...names: readonly string[]): string | undefined {
   const field = String(error?.details.field ?? '');
   const isOf = (name: string) => field === name || (field.startsWith(name) && /[.[]/.test(field.charAt(name.length)));
@@ -196,7 +193,6 @@ export interface FormProps {
   children: ComponentChildren;
 }
 
-/** A form whose button waits for the answer. */
 export function Form({ action, danger, disabled, values = {}, onSubmit, onCancel, children }: FormProps) {
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<ApiFailure>();

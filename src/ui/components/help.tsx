@@ -1,4 +1,3 @@
-/** The keys that work now. */
 import { useState } from 'preact/hooks';
 import { groups } from '../core/keyboard';
 import { Dialog } from './overlays';

@@ -44,7 +44,7 @@ const PATHS = {
 
 export type IconName = keyof typeof PATHS;
 
-/** An icon for the eye alone: the text beside it, or the button's `aria-label`, says what it means. */
+/** An icon for the eye alone: the text next to it, or the button's `aria-label`, has its meaning. */
 export function Icon({ name, size = 16 }: { name: IconName; size?: number }) {
   return (
     <svg class="icon" width={size} height={size} viewBox="0 0 24 24" aria-hidden="true">

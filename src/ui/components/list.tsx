@@ -13,7 +13,6 @@ export function Filters({ children, kind = '' }: { children: ComponentChildren; 
 
 const TYPING_MS = 300;
 
-/** A text that filters: written to the URL a moment after it was typed. */
 export function TextFilter({ name, label, placeholder }: { name: string; label: string; placeholder?: string }) {
   const value = query(name);
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
@@ -46,10 +45,8 @@ export function TextFilter({ name, label, placeholder }: { name: string; label: 
   );
 }
 
-/** Values, with what they are called. */
 export type Options = Readonly<Record<string, string>>;
 
-/** Values that are called by themselves. */
 export const named = (values: readonly string[]): Options => Object.fromEntries(values.map((value) => [value, value]));
 
 /** A choice of one that filters; the first option is "all". */
@@ -79,7 +76,6 @@ export function SelectFilter(props: {
   );
 }
 
-/** A queue that filters, out of those that there are. */
 export function QueueFilter() {
   const queues = useGet<{ items: readonly { name: string }[] }>('admin/queues', { per_page: 100 });
   return (
@@ -154,7 +150,6 @@ export interface PagerProps {
   perPage: number;
   /** The total is a lower bound. */
   atLeast?: boolean;
-  /** There is more, whatever the total says. */
   hasMore?: boolean | undefined;
 }
 

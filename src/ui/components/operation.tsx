@@ -29,10 +29,8 @@ export type OperationStatus = Pick<Operation, 'completed' | 'succeeded' | 'skipp
 export interface StartedOperation {
   /** "Retry", "Delete": with the number of jobs after it, the title and the button. */
   verb: string;
-  /** "Retrying", "retried". */
   doing: string;
   done: string;
-  /** One sentence that says what follows. */
   text: string;
   /** It cannot be undone: a text must be typed, by default the number. */
   danger?: boolean;

@@ -1,4 +1,3 @@
-/** What every page is made of. */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import type { ApiFailure, Resource } from '../core/api';
@@ -12,9 +11,8 @@ export interface PageHeadProps {
   title: ComponentChildren;
   /** The browser's title, where `title` is more than a text. */
   name?: string;
-  /** Next to the title, which it is no part of. */
+  /** Next to the heading, so that it is not read as a part of it. */
   badge?: ComponentChildren;
-  /** A line below the title. */
   sub?: ComponentChildren;
   /** Where the page belongs: a link before the title. */
   up?: { href: string; text: string };
@@ -126,7 +124,6 @@ export function Tabs({ tabs, name = 'tab' }: { tabs: readonly Tab[]; name?: stri
   );
 }
 
-/** The id of the tab that is open. */
 export function openTab(tabs: readonly Tab[], name = 'tab'): string {
   const asked = query(name);
   return tabs.find(({ id }) => id === asked)?.id ?? tabs[0]?.id ?? '';
@@ -175,7 +172,7 @@ export function Failure({ error, retry }: { error: ApiFailure; retry?: (() => vo
   );
 }
 
-/** Stands above what should change by itself, where the server does not tell of it. */
+/** Stands above what should change by itself, where the server refuses to. */
 export function LiveRefused() {
   return refusal.value === '' ? null : <p class="note amber">Live updates are off: {refusal.value}</p>;
 }
@@ -184,7 +181,6 @@ export function LiveRefused() {
 export function Loaded<T>(props: {
   of: Resource<T>;
   children: (data: T) => ComponentChildren;
-  /** In the place of the usual skeleton. */
   loading?: ComponentChildren;
 }) {
   const { of: resource, children, loading } = props;

@@ -6,7 +6,6 @@ export function Bar({ value, label }: { value: number; label: string }) {
 }
 
 export interface OperationProgressProps {
-  /** "Retrying jobs". */
   label: string;
   done: number;
   /** Undefined while it is not known. */
@@ -16,7 +15,6 @@ export interface OperationProgressProps {
   onAbort?: (() => void) | undefined;
 }
 
-/** An operation on many jobs while it runs. */
 export function OperationProgress({ label, done, total, failed = 0, onAbort }: OperationProgressProps) {
   return (
     <div class="operation" role="status">

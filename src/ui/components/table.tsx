@@ -14,7 +14,6 @@ export interface Column<Row> {
   render: (row: Row) => ComponentChildren;
   /** Of rows that are all here: what they are sorted by. `true`: the server sorts by the column's id. */
   sort?: boolean | ((row: Row) => string | number);
-  /** Numbers stand at the end. */
   end?: boolean;
   /** The one that names the row; the first by default. */
   main?: boolean;
@@ -32,7 +31,6 @@ export interface RowAction<Row> {
 }
 
 export interface DataTableProps<Row> {
-  /** Says what the table lists, to those who cannot see it. */
   label: string;
   rows: readonly Row[];
   columns: readonly Column<Row>[];
@@ -43,7 +41,6 @@ export interface DataTableProps<Row> {
   selection?: Selection | undefined;
   /** Keys that act on the selection, or on the row that `j` and `k` point at: `{ r: { label: 'Retry', run } }`. */
   keys?: false | Readonly<Record<string, RowAction<Row>>>;
-  /** Buttons at the end of each row; false: this key may not act. */
   actions?: false | readonly Action<Row>[];
   /** Names a row after the labels of its buttons. */
   nameOf?: (row: Row) => string;
@@ -51,12 +48,10 @@ export interface DataTableProps<Row> {
   onDone?: () => void;
   /** Keys of rows that have just changed: they flash. */
   changed?: ReadonlySet<string>;
-  /** In the place of a table without rows. */
   empty: ComponentChildren;
 }
 
 type More<Row> = Partial<Column<Row>>;
-/** A column. @param render its cell in a row */
 export function column<Row>(
   id: string,
   label: string,
@@ -90,7 +85,7 @@ export function countColumn<Row extends object>(
   return { id: member, label, end: true, sort: count, render, ...more };
 }
 
-/** A column of times, given as RFC 3339. It is not sorted unless that is said. */
+/** A column of times, given as RFC 3339. Not sorted by default. */
 export function timeColumn<Row extends object>(member: Member<Row>, label: string, more?: More<Row>): Column<Row> {
   const render = (row: Row) => <Time at={at<string | null | undefined>(row, member)} />;
   return { id: member, label, end: true, render, ...more };
@@ -265,7 +260,6 @@ export function PlainTable(props: {
   head: readonly string[];
   rows: readonly (readonly ComponentChildren[])[];
   end: number;
-  /** It is as high as it may be, and scrolls. */
   scrolls?: boolean;
   class?: string;
 }) {

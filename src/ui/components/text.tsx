@@ -1,4 +1,3 @@
-/** Small pieces of text: times, durations, numbers, ids. */
 import { type ComponentChildren, Fragment } from 'preact';
 import { useState } from 'preact/hooks';
 import { useNow } from '../core/clock';
@@ -8,7 +7,6 @@ import { Icon } from './icon';
 
 export { Button } from './button';
 
-/** Stands where there is no value. */
 export const None = () => <span class="faint">–</span>;
 
 /** "5 s ago"; both zones when it is pointed at. @param at RFC 3339 or epoch ms @param before text before it */
@@ -64,7 +62,6 @@ export function Count({ value, exact }: { value: number | null | undefined; exac
   );
 }
 
-/** A count, with the most that it may be. */
 export function CountOf({ value, most }: { value: number; most: number | null | undefined }) {
   return (
     <span class="num">
@@ -74,7 +71,6 @@ export function CountOf({ value, most }: { value: number; most: number | null | 
   );
 }
 
-/** A line in small below the text of a cell. */
 export function Under({ text }: { text: string }) {
   return (
     <small class="under">
@@ -83,7 +79,6 @@ export function Under({ text }: { text: string }) {
   );
 }
 
-/** Copies a text; says so for a moment. */
 export function Copy({ text, label }: { text: string; label: string }) {
   const [done, setDone] = useState(false);
   const copy = async () => {
@@ -109,14 +104,13 @@ export async function writeClipboard(text: string): Promise<void> {
   field.remove();
 }
 
-/** An id in full, with a button that copies it. */
 export const Id = ({ text, label = 'id' }: { text: string; label?: string }) => (
   <span class="mono">
     <Foreign>{text}</Foreign> <Copy text={text} label={label} />
   </span>
 );
 
-/** An id as a link, with a button that copies it. Its end tells ids apart; the title has all of it. */
+/** An id as a link, with a button that copies it. Ids differ in their ends; the title has all of it. */
 export function IdLink({ id, to }: { id: string; to: string }) {
   return (
     <span class="id">

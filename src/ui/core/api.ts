@@ -18,7 +18,7 @@ export class ApiFailure extends Error {
   }
 }
 
-/** True once an answer said that a key is needed. */
+/** True once the server has asked for a key. */
 export const needsLogin = signal(false);
 
 export interface CallOptions {
@@ -28,7 +28,7 @@ export interface CallOptions {
   headers?: Record<string, string>;
 }
 
-/** An answer with what stands around its body. */
+/** An answer with its status and headers. */
 export interface ApiAnswer<T> {
   status: number;
   headers: Headers;

@@ -55,11 +55,11 @@ export function confirm(asked: Question): Promise<boolean> {
   });
 }
 
-/** Runs `work` and shows a toast. @param said its text; absent: no toast on success @returns whether it succeeded */
-export async function act(work: () => Promise<unknown>, said?: string): Promise<boolean> {
+/** Runs `work` and shows a toast. @param done its text; absent: no toast on success @returns whether it succeeded */
+export async function act(work: () => Promise<unknown>, done?: string): Promise<boolean> {
   try {
     await work();
-    if (said) toast(said);
+    if (done) toast(done);
     return true;
   } catch (error) {
     failed(error);
@@ -68,6 +68,6 @@ export async function act(work: () => Promise<unknown>, said?: string): Promise<
 }
 
 /** Asks, then acts. @returns whether it was done */
-export async function askAndAct(asked: Question, work: () => Promise<unknown>, said?: string): Promise<boolean> {
-  return (await confirm(asked)) && act(work, said);
+export async function askAndAct(asked: Question, work: () => Promise<unknown>, done?: string): Promise<boolean> {
+  return (await confirm(asked)) && act(work, done);
 }

@@ -1,5 +1,3 @@
-/** Numbers, times and durations as texts. */
-
 const exact = new Intl.NumberFormat('en');
 const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
 
@@ -62,8 +60,8 @@ export function relative(at: number, now: number): string {
   const text = duration(Math.floor(Math.abs(ms) / 1_000) * 1_000);
   // Seconds beside minutes would only flicker; hours beside days matter.
   const isBrief = ms > 0 || ms <= -600_000;
-  const told = isBrief ? text.replace(/^(\d+ min) .*$/, '$1') : text;
-  return ms > 0 ? `${told} ago` : `in ${told}`;
+  const shown = isBrief ? text.replace(/^(\d+ min) .*$/, '$1') : text;
+  return ms > 0 ? `${shown} ago` : `in ${shown}`;
 }
 
 const local = new Intl.DateTimeFormat('en-GB', {
@@ -77,7 +75,6 @@ const local = new Intl.DateTimeFormat('en-GB', {
 });
 const clock = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', second: '2-digit' });
 
-/** Both zones, for titles. */
 export function absolute(at: number): string {
   return `${local.format(at)}\n${new Date(at).toISOString()}`;
 }

@@ -5,9 +5,7 @@ import { failed } from './dialogs';
 /** An answer of a search that reads a limited number at a time. */
 export interface Piece<T> {
   items: readonly T[];
-  /** How many it looked at. */
   searched?: number;
-  /** Where the next begins; null or absent: this was all. */
   cursor?: string | null;
 }
 
@@ -20,12 +18,10 @@ export interface Further<T> {
 }
 
 export interface FurtherOptions<T> {
-  /** The answer that is shown already. */
   first: Piece<T>;
   /** What is searched, from the URL: when it changes, what was found is forgotten. */
   place: () => string;
   ask: (cursor: string | null) => Promise<Piece<T>>;
-  /** Adds items to those found before. */
   join: (held: readonly T[], next: readonly T[]) => readonly T[];
 }
 

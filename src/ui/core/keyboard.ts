@@ -6,7 +6,6 @@ import { signal } from '@preact/signals';
 import { useLayoutEffect, useRef } from 'preact/hooks';
 
 export interface Key {
-  /** What the help says. */
   label: string;
   run: () => void;
   /** Works while a text is typed, too. */

@@ -15,7 +15,6 @@ export const BATCH_MS = 800;
 const HELD = 2_000;
 
 export interface Follower {
-  /** Is given the events of a batch, oldest first. */
   onEvents: (events: readonly LiveEvent[]) => void;
   /** Events may be missing: reload. */
   onGap?: () => void;
@@ -25,14 +24,14 @@ export const connection = signal<ConnectionState>('off');
 export const paused = signal(false);
 /** How many events wait while updates are paused. */
 export const held = signal(0);
-/** Why the server refuses to tell of what the page shows. */
+/** Why the server refuses live updates of the page. */
 export const refusal = signal('');
 
 const followers = new Map<string, Set<Follower>>();
 const waiting = new Map<string, LiveEvent[]>();
 const gaps = new Set<string>();
 let timer: ReturnType<typeof setTimeout> | undefined;
-let toldAt = 0;
+let notifiedAt = 0;
 
 const socket = new LiveSocket({
   state: (state) => {
@@ -44,11 +43,11 @@ const socket = new LiveSocket({
     if (events.length < HELD) events.push(event);
     else gaps.add(channel);
     if (paused.value) held.value++;
-    else tellSoon();
+    else notifySoon();
   },
   gap: (channel) => {
     gaps.add(channel);
-    if (!paused.value) tellSoon();
+    if (!paused.value) notifySoon();
   },
   refused: (_, message) => {
     refusal.value = message;
@@ -56,13 +55,13 @@ const socket = new LiveSocket({
 });
 
 /** Sends the first event after a quiet time immediately, later ones in batches. */
-function tellSoon(): void {
-  if (timer === undefined) timer = setTimeout(tell, Math.max(0, toldAt + BATCH_MS - Date.now()));
+function notifySoon(): void {
+  if (timer === undefined) timer = setTimeout(notify, Math.max(0, notifiedAt + BATCH_MS - Date.now()));
 }
 
-function tell(): void {
+function notify(): void {
   timer = undefined;
-  toldAt = Date.now();
+  notifiedAt = Date.now();
   held.value = 0;
   const batches = [...waiting];
   const lost = [...gaps];
@@ -76,7 +75,7 @@ function tell(): void {
 
 export function setPaused(next: boolean): void {
   paused.value = next;
-  if (!next && (waiting.size > 0 || gaps.size > 0)) tellSoon();
+  if (!next && (waiting.size > 0 || gaps.size > 0)) notifySoon();
 }
 
 /** @param channel `all`, `queue:NAME` or `job:ID` @returns ends it */

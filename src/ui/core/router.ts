@@ -31,7 +31,6 @@ export function writeQuery(url: URL, query: Query): void {
   }
 }
 
-/** The URL, as the browser shows it. */
 export const url = signal(new URL(window.location.href));
 
 /** The path below the dashboard's root, without slashes around it; `''` is the overview. */
@@ -55,7 +54,6 @@ export interface NavigateOptions {
   replace?: boolean;
 }
 
-/** Goes to a URL of the dashboard, as {@link href} makes them. */
 export function navigate(to: string, { replace = false }: NavigateOptions = {}): void {
   const next = new URL(to, BASE);
   if (next.href === url.value.href) return;
@@ -84,7 +82,6 @@ export function withQuery(changes: Query): string {
 /** The address of the same page with a drawer or form over it, or without: `aside({ edit: 'new' })`. */
 export const aside = (changes: Query): string => withQuery({ page: query('page'), ...changes });
 
-/** Opens or closes what lies over a page. */
 export const openAside = (changes: Query): void => navigate(aside(changes));
 
 /** How far each entry of the history was scrolled. */

@@ -1,4 +1,4 @@
-/** Who looks, and what they may do. What one may not do is not shown; the server refuses it in any case. */
+/** Who is signed in, with which scopes. Actions without their scope are hidden; the server refuses them anyway. */
 import { computed, signal } from '@preact/signals';
 import type { Session } from '../../contract/session';
 import { ApiFailure, api, needsLogin } from './api';
@@ -13,10 +13,9 @@ export function can(scope: string): boolean {
   return scopes.value.has(scope);
 }
 
-/** Does this stand for something that the key is not shown? Then no filter finds it. */
+/** True for a text that is hidden from this key: no filter finds it. */
 export const isHidden = (text: string) => text.startsWith('[redacted');
 
-/** Asks the server who looks. */
 export async function loadSession(): Promise<void> {
   try {
     session.value = await api.get<Session>('admin/session');

@@ -64,7 +64,7 @@ export class LiveSocket {
 
   remove(channel: string): void {
     if (!this.channels.delete(channel)) return;
-    this.say({ action: 'unsubscribe', channel });
+    this.send({ action: 'unsubscribe', channel });
     if (this.channels.size === 0) this.linger = setTimeout(() => this.stop(), LINGER_MS);
   }
 
@@ -97,7 +97,7 @@ export class LiveSocket {
     socket.onmessage = ({ data }) => {
       if (this.socket !== socket) return;
       this.proveLater();
-      if (data !== 'pong') this.hear(JSON.parse(data as string));
+      if (data !== 'pong') this.receive(JSON.parse(data as string));
     };
     socket.onclose = () => this.lost(socket);
   }
@@ -128,11 +128,11 @@ export class LiveSocket {
 
   private subscribe(channel: string): void {
     const after = this.channels.get(channel)?.last;
-    this.say({ action: 'subscribe', channel, ...(after !== undefined && { after }) });
+    this.send({ action: 'subscribe', channel, ...(after !== undefined && { after }) });
   }
 
-  private hear(message: LiveMessage): void {
-    if (message.type === 'ping') this.say({ action: 'pong', n: message.n });
+  private receive(message: LiveMessage): void {
+    if (message.type === 'ping') this.send({ action: 'pong', n: message.n });
     if (!('channel' in message) || message.channel === undefined) return;
     const { channel } = message;
     const followed = this.channels.get(channel);
@@ -159,7 +159,7 @@ export class LiveSocket {
     this.listener.event(channel, event);
   }
 
-  private say(message: LiveRequest): void {
+  private send(message: LiveRequest): void {
     if (this.socket?.readyState === WebSocket.OPEN) this.socket.send(JSON.stringify(message));
   }
 }

@@ -1,7 +1,6 @@
 /** All pages: one line each. A page is a folder beside this file; its code is loaded when it is first opened. */
 import type { ComponentType } from 'preact';
 
-/** What a page is given: the names in its path. */
 export interface PageProps {
   params: Readonly<Record<string, string>>;
 }
@@ -54,7 +53,6 @@ export const PAGES: readonly TablePage[] = [
   { path: 'settings', title: 'Settings', key: 't', part: 'run', load: () => import('./settings') },
 ];
 
-/** The page of a path, and the names in it. */
 export function pageOf(path: string): { page: TablePage; params: Record<string, string> } | undefined {
   const segments = path.split('/');
   for (const page of PAGES) {

@@ -34,9 +34,7 @@ function fromList({ id, type: event, subject, timestamp, data }: FeedEvent): Sho
   return { id, event, timestamp, data, job, queue, type, subject };
 }
 
-/** Events that are kept on the page. */
 const KEPT = 300;
-/** How many earlier events are requested. */
 const BEFORE = 100;
 
 export default function EventsPage() {
@@ -80,7 +78,6 @@ export default function EventsPage() {
   );
 }
 
-/** All of a kind, then each of it. */
 const TYPES = Object.fromEntries(
   [...EVENT_KINDS].flatMap(([kind, names]) => [
     [`${kind}.*`, `${kind}.*`],
@@ -95,7 +92,6 @@ const FILTERS: readonly Filter[] = [
   { name: 'text', label: 'Id, subject or message', chip: 'Text' },
 ];
 
-/** What is shown, as a line of JSON each. */
 function CopyAll({ of: events }: { of: readonly Shown[] }) {
   const copy = () => {
     const lines = events.filter(isWanted).map(({ id, event, timestamp, data }) => {
@@ -176,8 +172,8 @@ const COLUMNS: readonly Column<Shown>[] = [
 
 function What({ data }: { data: Shown['data'] }) {
   const { error, duration_ms: ms, message, progress, lines } = data;
-  const { message: told } = (error ?? {}) as { message?: unknown };
-  const text = String(told ?? message ?? '');
+  const { message: ofError } = (error ?? {}) as { message?: unknown };
+  const text = String(ofError ?? message ?? '');
   if (text !== '') return <Foreign>{text.length > 120 ? `${text.slice(0, 120)}…` : text}</Foreign>;
   if (typeof progress === 'number') return <>{progress} %</>;
   if (typeof lines === 'number') return <>{number(lines)} logged</>;
@@ -189,8 +185,8 @@ function isWanted({ event, type, subject, job, queue, data }: Shown): boolean {
   const [kind, all] = query('type').trim().split('*');
   const isType = !kind || (all === undefined ? type === kind : type?.startsWith(kind) === true);
   const { message, error } = data;
-  const said = [event, subject, job, queue, message, (error as { message?: unknown } | null)?.message];
-  return isType && (text === '' || said.some((one) => typeof one === 'string' && one.includes(text)));
+  const texts = [event, subject, job, queue, message, (error as { message?: unknown } | null)?.message];
+  return isType && (text === '' || texts.some((one) => typeof one === 'string' && one.includes(text)));
 }
 
 function asShown({ id, event, timestamp, data }: LiveEvent): Shown {
@@ -199,7 +195,6 @@ function asShown({ id, event, timestamp, data }: LiveEvent): Shown {
   return { id, event, timestamp, data, ...about };
 }
 
-/** New ones first, each once. */
 function merge(fresh: readonly Shown[], held: readonly Shown[]): Shown[] {
   const known = new Set(held.map(({ id }) => id));
   return [...fresh.filter(({ id }) => !known.has(id)).reverse(), ...held].slice(0, KEPT);

@@ -32,7 +32,6 @@ const FILTERS: readonly Filter[] = [
   { name: 'sort', label: 'Order', chip: null, choice: ['Most jobs first', ORDERS] },
 ];
 
-/** What the URL asks the server for. */
 const asked = () => Object.fromEntries(FILTERS.map(({ name }) => [name, query(name)]));
 
 export default function FailuresPage() {

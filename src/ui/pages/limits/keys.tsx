@@ -131,7 +131,6 @@ const COLUMNS: readonly Column<RateLimitStatus>[] = [
   column('override', 'Override', ({ override }) => <Override of={override} />),
 ];
 
-/** The period in which starts are counted. */
 function inPeriod(period: string | undefined): string {
   return period === undefined ? 'its period' : span(period);
 }
@@ -183,7 +182,6 @@ const ENDS = {
 
 const close = () => openAside({ override: null });
 
-/** @param props.shown as the list has it, when it does */
 function OverrideDialog(props: { name: string; shown: RateLimitStatus | undefined; onDone: () => void }) {
   const { name, shown, onDone } = props;
   const submit = async (form: FormData) => {

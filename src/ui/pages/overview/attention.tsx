@@ -14,7 +14,7 @@ import { counted, number, percent } from '../../core/format';
 import type { LiveEvent } from '../../core/live';
 import { href, type Query } from '../../core/router';
 import { can } from '../../core/session';
-import { isUntaken } from '../queues/mode';
+import { hasNoHandler } from '../queues/mode';
 import type { QueueItem, QueueList } from '../queues/types';
 import { REASONS } from '../schedules/types';
 import { ALERTS, type List, METRICS, shownAs } from '../webhooks/types';
@@ -26,10 +26,8 @@ const DAY_MS = 86_400_000;
 /** A schedule is late when it has not fired this long after its time, in ms. */
 const LATE_MS = 60_000;
 
-/** Lines of one kind. */
 const SHOWN = 3;
 
-/** What else must be asked beside the queues. */
 interface Checks {
   rules: readonly Alert[];
   newest: FailureGroups;
@@ -127,8 +125,8 @@ function linesOfQueues(queues: readonly QueueItem[]): Line[] {
   }
   const near = queues.filter(({ pressure, storage }) => pressure || storage?.state === 'full');
   return [
-    ...some(queues.filter(isUntaken), toQueues, ({ name, counts, waiting_for }) => ({
-      ...{ key: `untaken ${name}`, icon: 'queues', isUrgent: true },
+    ...some(queues.filter(hasNoHandler), toQueues, ({ name, counts, waiting_for }) => ({
+      ...{ key: `no-handler ${name}`, icon: 'queues', isUrgent: true },
       text: (
         <>
           No handler takes the jobs of {queueOf(name)}: {counted(counts.available, 'job')}{' '}
@@ -247,7 +245,7 @@ function lineOfGroup({ fingerprint, type, error, count, sample, first_seen_at }:
 
 const brief = (text: string): string => (text.length > 120 ? `${text.slice(0, 120)}…` : text);
 
-/** What each metric says where its number stands after it. */
+/** The text of each metric before its number. */
 const LABELS: Readonly<Record<string, string>> = { ...METRICS, oldest_age: 'Oldest job waits' };
 
 /** The number of a rule as it is now; undefined for a queue that was not loaded. */

@@ -25,7 +25,6 @@ const PER_PAGE = 100;
 /** Queues asked at most; the numbers of more are those of these. */
 const MAX_PAGES = 2;
 
-/** Queues shown of the busiest. */
 const BUSIEST = 8;
 
 async function loadQueues(signal: AbortSignal): Promise<QueueList> {
@@ -152,7 +151,6 @@ function Busiest({ queues, changed }: { queues: readonly QueueItem[]; changed: R
   );
 }
 
-/** Job types shown of the most expensive. */
 const DEAREST = 5;
 
 function CostSummary() {

@@ -43,7 +43,6 @@ async function end(maintenance: Resource<MaintenanceState>): Promise<void> {
   if (await askAndAct(question, work, 'Maintenance has ended.')) maintenance.reload();
 }
 
-/** Starts or ends it. */
 export function MaintenanceButton({ of: maintenance }: { of: Resource<MaintenanceState> }) {
   const now = useNow();
   if (!can('admin:write')) return null;

@@ -1,4 +1,3 @@
-/** Changes what limits one group of a queue. */
 import type { QueueGroup, QueueGroupDetail } from '../../../contract/queues';
 import { FormDialog, TextField, textIn } from '../../components/form';
 import { Dialog } from '../../components/overlays';
@@ -37,7 +36,7 @@ export function GroupDialog(props: { queue: string; of: QueueGroup; onClose: () 
   const values = { ...override, ...override?.rate };
   return (
     <FormDialog title={title} action="Save" values={values} onSubmit={save} onDone={onDone} onClose={onClose}>
-      <p class="note">An empty field means what the queue says of its groups.</p>
+      <p class="note">An empty field uses the limit that the queue sets for its groups.</p>
       <TextField name="concurrency" label="Running at once" inputMode="numeric" />
       <TextField name="limit" label="Starts" at={['rate', 'rate.limit']} inputMode="numeric" />
       <TextField

@@ -1,7 +1,6 @@
 import type { History } from '../queues/history';
 import type { QueueItem } from '../queues/types';
 
-/** What each tab of a queue is given. */
 export interface QueueTab {
   queue: QueueItem;
   history: History;

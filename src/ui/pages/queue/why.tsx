@@ -46,7 +46,7 @@ async function load(queue: QueueItem, signal: AbortSignal): Promise<Circumstance
   return { maintenance, limits: limits.items, first, schedules };
 }
 
-/** Does another line say so already? */
+/** True if another line has the reason already. */
 function isShown(reason: string, queue: QueueItem, { maintenance, limits = [] }: Partial<Circumstances>): boolean {
   if (reason === 'queue_paused') return queue.status === 'paused';
   if (reason === 'maintenance') return maintenance?.enabled === true;
@@ -54,7 +54,6 @@ function isShown(reason: string, queue: QueueItem, { maintenance, limits = [] }:
   return reason === 'handler_down' && queue.suspended_targets.length > 0;
 }
 
-/** Longest list of keys or schedules. */
 const SHOWN = 3;
 
 export function Why({ queue, round, reload }: { queue: QueueItem; round: number; reload: () => void }) {

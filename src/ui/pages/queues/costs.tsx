@@ -14,7 +14,6 @@ export function dollars(value: number | null): string {
   return value === 0 || value >= 0.01 ? whole.format(value) : parts.format(value);
 }
 
-/** The sum, in a row of numbers. */
 export function CostStats({ of: { total, since, dollars_per_million_rows: price } }: { of: Cost }) {
   return (
     <>

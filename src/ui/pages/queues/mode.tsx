@@ -10,17 +10,17 @@ import type { QueueItem } from './types';
 const MODES: Readonly<Record<string, Tone>> = { active: 'green', paused: 'amber', draining: 'violet' };
 
 /** True if no handler or worker takes its jobs. Workers may just be busy: nothing must run, or have run recently. */
-export function isUntaken({ waiting_for, counts, throughput }: QueueItem): boolean {
+export function hasNoHandler({ waiting_for, counts, throughput }: QueueItem): boolean {
   const { reason } = waiting_for ?? {};
   const isStill = counts.active === 0 && throughput.processed_per_minute === 0;
   return reason === 'no_handler' || (reason === 'no_worker' && isStill);
 }
 
-export const isNotable = (queue: QueueItem) => queue.status !== 'active' || isUntaken(queue);
+export const isNotable = (queue: QueueItem) => queue.status !== 'active' || hasNoHandler(queue);
 
 /** The mode of a queue; red if no handler takes its jobs. */
 export function StandingBadge({ of: queue }: { of: QueueItem }) {
-  if (queue.status === 'active' && isUntaken(queue)) return <Badge look={['red']} text="no handler" />;
+  if (queue.status === 'active' && hasNoHandler(queue)) return <Badge look={['red']} text="no handler" />;
   return <Badge look={[MODES[queue.status] ?? 'neutral']} text={queue.status} />;
 }
 
@@ -38,7 +38,6 @@ export function toggle({ name, status }: Named): Promise<boolean> {
   );
 }
 
-/** Has a queue accept no more jobs and hand out those it has. */
 function drain({ name }: Named): Promise<boolean> {
   const text = 'Its jobs run to their end. New ones are rejected until the queue is resumed.';
   const work = () => api.post(`queues/${segment(name)}/drain`);

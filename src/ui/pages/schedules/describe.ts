@@ -1,4 +1,4 @@
-/** Says in English when an expression fires. What is rare is left to the expression itself. */
+/** Describes in English when an expression fires. What is rare is left to the expression itself. */
 
 const NICKNAMES: Readonly<Record<string, string>> = {
   '@hourly': 'every hour',

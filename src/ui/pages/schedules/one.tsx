@@ -1,4 +1,4 @@
-/** One schedule in a drawer: its next runs in both zones, how its runs went, what it left out. */
+/** One schedule in a drawer: its next runs in both zones, how its runs went, which it skipped. */
 
 import type { CronExecution, CronHistory, CronSkipped, CronStatus } from '../../../contract/cron';
 import { Actions } from '../../components/actions';

@@ -26,7 +26,7 @@ function numberOf(text: string): unknown {
   return Number.isNaN(Number(text)) ? text : Number(text);
 }
 
-/** A bare number is seconds, as one says it. */
+/** A bare number is in seconds. */
 function durationOf(text: string): unknown {
   return /^[\d.]+$/.test(text) ? `${text}s` : text;
 }

@@ -82,7 +82,7 @@ const MODES: Readonly<Record<string, string>> = {
 
 const DEFAULTS = 'admin/queues/_default/config';
 
-/** What holds in all queues that say nothing else. */
+/** The mode of all queues without a setting of their own. */
 function Mode() {
   const defaults = useGet<{ effective: { schemas?: string } }>(DEFAULTS);
   const mode = defaults.data?.effective.schemas ?? 'warn';

@@ -15,7 +15,7 @@ import { number } from '../../core/format';
 import { aside, pageNumber, query } from '../../core/router';
 import { can } from '../../core/session';
 import { DELIVERIES, DELIVERY_STATES, deliveryPath, type List, nameOf } from './types';
-import { isTold, useAfterEvents, useAfterTry } from './updates';
+import { isNotified, useAfterEvents, useAfterTry } from './updates';
 
 const PER_PAGE = 50;
 
@@ -24,7 +24,7 @@ export function Deliveries({ subscriptions }: { subscriptions: readonly Webhook[
   const [subscription, status] = [query('subscription'), query('status')];
   const deliveries = useGet<List<WebhookDelivery>>(DELIVERIES, { subscription, status, page, per_page: PER_PAGE });
   const shown = subscriptions.filter(({ id }) => subscription === '' || id === subscription);
-  useAfterEvents(deliveries.reload, (event) => isTold(shown, event));
+  useAfterEvents(deliveries.reload, (event) => isNotified(shown, event));
   useAfterTry(deliveries.reload, earliest(deliveries.data?.items));
   const urls = new Map(subscriptions.map((one) => [one.id, nameOf(one)]));
   return (

@@ -132,7 +132,6 @@ export function SubscriptionForm({ of: before, onSaved }: { of: Webhook | undefi
   );
 }
 
-/** Chooses events: single ones, or all of a kind. */
 function Picker(props: { chosen: readonly string[]; onChange: (chosen: readonly string[]) => void }) {
   const { chosen, onChange } = props;
   const toggle = (name: string, on: boolean) => {

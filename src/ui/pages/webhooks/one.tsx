@@ -16,10 +16,10 @@ import { aside, href, openAside } from '../../core/router';
 import { can } from '../../core/session';
 import { Secret } from './form';
 import { FORMS, formOf, healthOf, type List, subscriptionPath } from './types';
-import { isTold, useAfterEvents } from './updates';
+import { isNotified, useAfterEvents } from './updates';
 
 export function Subscriptions({ of: subscriptions }: { of: Resource<List<Webhook>> }) {
-  useAfterEvents(subscriptions.reload, (event) => isTold(subscriptions.data?.items ?? [], event));
+  useAfterEvents(subscriptions.reload, (event) => isNotified(subscriptions.data?.items ?? [], event));
   return (
     <Collection
       of={subscriptions}
@@ -62,7 +62,6 @@ const COLUMNS: readonly Column<Webhook>[] = [
   countColumn('pending_count', 'Waiting', { wide: true }),
 ];
 
-/** What it subscribed to: a few of them, and how many more. */
 export function Wanted({ events, filter }: Pick<Webhook, 'events'> & { filter: Webhook['filter'] | undefined }) {
   const { queues = [], types = [] } = filter ?? {};
   const some = events.slice(0, 3);

@@ -26,7 +26,7 @@ const fits = (pattern: string, text: string) =>
   pattern.endsWith('*') ? text.startsWith(pattern.slice(0, -1)) : text === pattern;
 
 /** Does one of these get the event? Then the object of its deliveries is awake, and may be asked. */
-export function isTold(subscriptions: readonly Webhook[], { event, data }: LiveEvent): boolean {
+export function isNotified(subscriptions: readonly Webhook[], { event, data }: LiveEvent): boolean {
   // Rules and webhooks that are disabled notify those they name.
   if (/^(alert|webhook)\./.test(event)) return true;
   return subscriptions.some(({ active, events, filter: { queues, types } = {} }) => {

@@ -26,10 +26,10 @@ export default function WorkersPage() {
   };
   useLive('all', {
     onEvents: (events) => {
-      const says = (begin: string) => events.some(({ event }) => event.startsWith(begin));
+      const has = (begin: string) => events.some(({ event }) => event.startsWith(begin));
       // A worker that begins, ends or falls silent is shown at once; numbers of jobs follow.
-      if (says('worker.') || (says('job.') && Date.now() - askedAt.current > EVERY_MS)) reload();
-      if (says('queue.push_')) targets.reload();
+      if (has('worker.') || (has('job.') && Date.now() - askedAt.current > EVERY_MS)) reload();
+      if (has('queue.push_')) targets.reload();
     },
     onGap: () => {
       reload();

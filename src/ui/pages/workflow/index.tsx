@@ -136,7 +136,7 @@ function useUpdates(one: Resource<Shown>, leaves: readonly Leaf[], id: string): 
     onEvents: (events) => {
       const own = events.filter(({ data }) => data.workflow_id === id || ids.has(String(data.job_id)));
       if (own.length === 0) return;
-      one.update((shown) => own.reduce(heard, shown));
+      one.update((shown) => own.reduce(changed, shown));
       if (!own.some(({ event }) => /^workflow\.|completed|discarded|cancelled|expired/.test(event))) return;
       one.reload();
       clearTimeout(later.current);
@@ -146,14 +146,17 @@ function useUpdates(one: Resource<Shown>, leaves: readonly Leaf[], id: string): 
   });
 }
 
-const HEARD: Readonly<Record<string, WorkflowStep['state']>> = { 'job.started': 'active', 'job.retrying': 'pending' };
+const STATES_AFTER: Readonly<Record<string, WorkflowStep['state']>> = {
+  'job.started': 'active',
+  'job.retrying': 'pending',
+};
 
-function heard(shown: Shown, { event, data }: LiveEvent): Shown {
+function changed(shown: Shown, { event, data }: LiveEvent): Shown {
   const job = String(data.job_id);
   if (event === 'job.progress') {
     return { ...shown, progress: new Map(shown.progress).set(job, Number(data.progress)) };
   }
-  const state = HEARD[event];
+  const state = STATES_AFTER[event];
   if (!state) return shown;
   const change = (step: WorkflowStep): WorkflowStep => ({
     ...step,

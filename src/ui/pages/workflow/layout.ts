@@ -10,7 +10,6 @@ export interface Placed {
 export interface Edge {
   from: string;
   to: string;
-  /** Of an SVG path. */
   path: string;
 }
 
