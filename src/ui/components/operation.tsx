@@ -8,7 +8,7 @@ import { StateBadge } from './badge';
 import { Button } from './button';
 import { Confirm, Dialog } from './overlays';
 import { Failure, Skeleton } from './page';
-import { OperationProgress } from './progress';
+import { Bar } from './progress';
 import './operation.css';
 
 /** What it would act on, if it began now. */
@@ -163,7 +163,7 @@ function Running(props: {
           {wrong > 0 && `, ${number(wrong)} failed`}.{aborted && ' Completed changes stay.'}
         </p>
       ) : (
-        <OperationProgress
+        <Progress
           label={stopping ? 'Stopping' : operation.doing}
           done={succeeded + skipped + wrong}
           total={total}
@@ -184,5 +184,31 @@ function Running(props: {
         <Button label={completed ? 'Close' : 'Continue in the background'} onClick={onClose} />
       </div>
     </>
+  );
+}
+
+function Progress(props: {
+  label: string;
+  done: number;
+  /** Undefined while it is not known. */
+  total: number | undefined;
+  failed: number;
+  /** Undefined: it cannot be stopped. */
+  onAbort: (() => void) | undefined;
+}) {
+  const { label, done, total, failed, onAbort } = props;
+  return (
+    <div class="operation" role="status">
+      <div>
+        <strong>{label}</strong>
+        <span>
+          {number(done)}
+          {total !== undefined && ` of ${number(total)}`}
+          {failed > 0 && <span class="red"> · {number(failed)} failed</span>}
+        </span>
+        {onAbort && <Button label="Stop" onClick={onAbort} />}
+      </div>
+      <Bar value={total ? done / total : 0} label={label} />
+    </div>
   );
 }

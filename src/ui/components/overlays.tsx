@@ -54,20 +54,9 @@ export function Dialog({ title, onClose, children, drawer, wide }: DialogProps) 
 }
 
 /** A drawer whose open state is in the URL. @param name the query parameter that opens it */
-export function Drawer({
-  name = 'open',
-  title,
-  children,
-}: {
-  name?: string;
-  title: string;
-  children: ComponentChildren;
-}) {
-  return (
-    <Dialog title={title} drawer onClose={() => openAside({ [name]: null })}>
-      {children}
-    </Dialog>
-  );
+export function Drawer(props: { name?: string; title: string; children: ComponentChildren }) {
+  const { name = 'open', ...dialog } = props;
+  return <Dialog {...dialog} drawer onClose={() => openAside({ [name]: null })} />;
 }
 
 export function FormEnd(props: {

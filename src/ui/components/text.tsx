@@ -127,16 +127,8 @@ export function JobLink({ id }: { id: string }) {
 }
 
 /** A text from outside as a link; without an address, the text alone. */
-export function Link({
-  to,
-  text,
-  ...attributes
-}: {
-  to?: string | undefined;
-  text: string;
-  class?: string;
-  title?: string;
-}) {
+export function Link(props: { to?: string | undefined; text: string; class?: string; title?: string }) {
+  const { to, text, ...attributes } = props;
   return (
     <a {...(to !== undefined && { href: to })} {...attributes}>
       <Foreign>{text}</Foreign>

@@ -21,22 +21,15 @@ export class ApiFailure extends Error {
 /** True once the server has asked for a key. */
 export const needsLogin = signal(false);
 
-export interface CallOptions {
+interface CallOptions {
   query?: Query;
   body?: unknown;
   signal?: AbortSignal;
   headers?: Record<string, string>;
 }
 
-/** An answer with its status and headers. */
-export interface ApiAnswer<T> {
-  status: number;
-  headers: Headers;
-  body: T;
-}
-
 /** @param path below `/ojs/v1/`, without a slash before it: `admin/queues` */
-export async function call<T>(method: string, path: string, options: CallOptions = {}): Promise<ApiAnswer<T>> {
+async function call<T>(method: string, path: string, options: CallOptions = {}): Promise<T> {
   const url = new URL(path, API);
   writeQuery(url, options.query ?? {});
   const init: RequestInit = { method, headers: { Accept: 'application/json', ...options.headers } };
@@ -57,20 +50,17 @@ export async function call<T>(method: string, path: string, options: CallOptions
   });
   const body = read(await response.text());
   if (!response.ok) throw failureOf(response.status, body);
-  return { status: response.status, headers: response.headers, body: body as T };
+  return body as T;
 }
-
-const body = async <T>(method: string, path: string, options?: CallOptions): Promise<T> =>
-  (await call<T>(method, path, options)).body;
 
 export const api = {
   get: <T>(path: string, query?: Query, signal?: AbortSignal) =>
-    body<T>('GET', path, { ...(query && { query }), ...(signal && { signal }) }),
+    call<T>('GET', path, { ...(query && { query }), ...(signal && { signal }) }),
   post: <T>(path: string, content: unknown = {}, options?: CallOptions) =>
-    body<T>('POST', path, { ...options, body: content }),
-  put: <T>(path: string, content: unknown) => body<T>('PUT', path, { body: content }),
-  patch: <T>(path: string, content: unknown) => body<T>('PATCH', path, { body: content }),
-  del: <T>(path: string, options?: CallOptions) => body<T>('DELETE', path, options),
+    call<T>('POST', path, { ...options, body: content }),
+  put: <T>(path: string, content: unknown) => call<T>('PUT', path, { body: content }),
+  patch: <T>(path: string, content: unknown) => call<T>('PATCH', path, { body: content }),
+  del: <T>(path: string, options?: CallOptions) => call<T>('DELETE', path, options),
 };
 
 function read(text: string): unknown {

@@ -78,36 +78,36 @@ export function setPaused(next: boolean): void {
   if (!next && (waiting.size > 0 || gaps.size > 0)) notifySoon();
 }
 
-/** @param channel `all`, `queue:NAME` or `job:ID` @returns ends it */
-export function follow(channel: string, follower: Follower): () => void {
-  const here = followers.get(channel) ?? new Set();
-  followers.set(channel, here.add(follower));
-  socket.add(channel);
-  return () => {
-    here.delete(follower);
-    if (here.size > 0 || followers.get(channel) !== here) return;
-    followers.delete(channel);
-    waiting.delete(channel);
-    gaps.delete(channel);
-    refusal.value = '';
-    socket.remove(channel);
-  };
-}
-
 /** The channel of one queue if the filter names only one. @param queues names, separated by commas */
 export function channelOf(queues: string): string {
   return queues === '' || queues.includes(',') ? 'all' : `queue:${queues}`;
 }
 
-/** Follows a channel while the component is shown; `undefined`: none. The functions may be new at every drawing. */
+/**
+ * Follows a channel while the component is shown. The functions may be new at every drawing.
+ *
+ * @param channel `all`, `queue:NAME` or `job:ID`; undefined: none
+ */
 export function useLive(channel: string | undefined, follower: Follower): void {
   const current = useRef(follower);
   current.current = follower;
   useEffect(() => {
     if (channel === undefined) return;
-    return follow(channel, {
+    const own: Follower = {
       onEvents: (events) => current.current.onEvents(events),
       onGap: () => current.current.onGap?.(),
-    });
+    };
+    const here = followers.get(channel) ?? new Set();
+    followers.set(channel, here.add(own));
+    socket.add(channel);
+    return () => {
+      here.delete(own);
+      if (here.size > 0 || followers.get(channel) !== here) return;
+      followers.delete(channel);
+      waiting.delete(channel);
+      gaps.delete(channel);
+      refusal.value = '';
+      socket.remove(channel);
+    };
   }, [channel]);
 }

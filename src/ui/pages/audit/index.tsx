@@ -2,12 +2,11 @@
 
 import type { AuditEntry, AuditList } from '../../../contract/audit';
 import { Badge } from '../../components/badge';
-import { Collection } from '../../components/collection';
 import { JsonSection } from '../../components/json';
 import { type Filter, FilterBar } from '../../components/list';
 import { Drawer } from '../../components/overlays';
 import { Empty, Facts, PageHead } from '../../components/page';
-import { type Column, column, countColumn, timeColumn } from '../../components/table';
+import { Collection, type Column, column, countColumn, timeColumn } from '../../components/table';
 import { Button, Count, Foreign, Id, Link, None, Under } from '../../components/text';
 import { useGet } from '../../core/api';
 import { stringifyExact } from '../../core/exact';

@@ -1,9 +1,8 @@
 /** Numbers of a queue: its jobs by type and by priority, and what they cost. */
 import type { Priorities } from '../../../contract/queues';
 import type { Cost, TypeStats, TypeStatsList } from '../../../contract/stats';
-import { Collection } from '../../components/collection';
 import { Empty, Loaded } from '../../components/page';
-import { column, countColumn, textColumn } from '../../components/table';
+import { Collection, column, countColumn, textColumn } from '../../components/table';
 import { Duration, Link } from '../../components/text';
 import { useGet } from '../../core/api';
 import { number } from '../../core/format';

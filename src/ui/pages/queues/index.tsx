@@ -1,8 +1,8 @@
 /** All queues: what waits in each, how fast it goes, whether it is stopped. */
-import { Collection } from '../../components/collection';
+
 import { type Filter, FilterBar } from '../../components/list';
 import { Empty, PageHead } from '../../components/page';
-import { type Column, column, textColumn } from '../../components/table';
+import { Collection, type Column, column, textColumn } from '../../components/table';
 import { Age, Count, QueueLink } from '../../components/text';
 import { useGet } from '../../core/api';
 import { number, percent } from '../../core/format';

@@ -2,10 +2,9 @@
 import { useState } from 'preact/hooks';
 import type { CronItems, CronStatus } from '../../../contract/cron';
 import { NewButton } from '../../components/actions';
-import { Collection } from '../../components/collection';
 import { type Filter, FilterBar } from '../../components/list';
 import { Empty, PageHead } from '../../components/page';
-import { type Column, column, countColumn, textColumn, timeColumn } from '../../components/table';
+import { Collection, type Column, column, countColumn, textColumn, timeColumn } from '../../components/table';
 import { Foreign, Link, QueueLink, Time, Under } from '../../components/text';
 import { api, useGet } from '../../core/api';
 import { useListUpdates } from '../../core/list-updates';

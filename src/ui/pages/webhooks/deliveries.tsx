@@ -2,12 +2,11 @@
 import type { Webhook, WebhookDelivery } from '../../../contract/webhooks';
 import { type Action, Actions } from '../../components/actions';
 import { BAD, Badge, GOOD } from '../../components/badge';
-import { Collection } from '../../components/collection';
 import { Code } from '../../components/json';
 import { FilterBar, named } from '../../components/list';
 import { Drawer } from '../../components/overlays';
 import { Empty, Facts, Loaded, Section } from '../../components/page';
-import { type Column, column, countColumn, PlainTable, timeColumn } from '../../components/table';
+import { Collection, type Column, column, countColumn, PlainTable, timeColumn } from '../../components/table';
 import { Button, Duration, Foreign, Id, JobLink, None, Time } from '../../components/text';
 import { api, useGet, useResource } from '../../core/api';
 import { act } from '../../core/dialogs';

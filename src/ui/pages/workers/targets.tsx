@@ -2,10 +2,9 @@
 import type { TargetDetail, TargetList, TargetResumed, TargetState, TargetStatus } from '../../../contract/targets';
 import type { Action } from '../../components/actions';
 import { Badge, type Tone } from '../../components/badge';
-import { Collection } from '../../components/collection';
 import { Drawer } from '../../components/overlays';
 import { Empty, Facts, Loaded } from '../../components/page';
-import { type Column, column, textColumn, timeColumn } from '../../components/table';
+import { Collection, type Column, column, textColumn, timeColumn } from '../../components/table';
 import { Foreign, QueueLink, Time } from '../../components/text';
 import { api, type Resource, useGet } from '../../core/api';
 import { act, toast } from '../../core/dialogs';

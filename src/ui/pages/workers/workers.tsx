@@ -2,10 +2,9 @@
 import type { Directive, LeasedJob, WorkerDetail, WorkerList, WorkerStatus } from '../../../contract/workers';
 import type { Action } from '../../components/actions';
 import { Badge, type Tone } from '../../components/badge';
-import { Collection } from '../../components/collection';
 import { Drawer } from '../../components/overlays';
 import { Empty, Facts, Loaded, Stat } from '../../components/page';
-import { type Column, column, countColumn, textColumn, timeColumn } from '../../components/table';
+import { Collection, type Column, column, countColumn, textColumn, timeColumn } from '../../components/table';
 import { Button, CountOf, Foreign, Id, JobLink, Link, None, QueueLink, Time, Under } from '../../components/text';
 import { api, type Resource, useGet } from '../../core/api';
 import { act, askAndAct } from '../../core/dialogs';

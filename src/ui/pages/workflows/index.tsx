@@ -1,9 +1,8 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { WorkflowList, WorkflowStatus, WorkflowSummary } from '../../../contract/workflows';
-import { Collection } from '../../components/collection';
 import { FilterBar, Newer } from '../../components/list';
 import { Empty, PageHead } from '../../components/page';
-import { type Column, column, timeColumn } from '../../components/table';
+import { Collection, type Column, column, timeColumn } from '../../components/table';
 import { Count, Duration, IdLink, Link } from '../../components/text';
 import { api, useGet } from '../../core/api';
 import { useNow } from '../../core/clock';
