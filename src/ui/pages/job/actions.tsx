@@ -3,10 +3,9 @@ import { FormDialog, PriorityField } from '../../components/form';
 import { Icon } from '../../components/icon';
 import { Button } from '../../components/text';
 import { api } from '../../core/api';
-import { href, segment } from '../../core/base';
 import { act, askAndAct } from '../../core/dialogs';
 import { type Keys, useKeys } from '../../core/keyboard';
-import { navigate, withQuery } from '../../core/router';
+import { href, navigate, segment, withQuery } from '../../core/router';
 import { can } from '../../core/session';
 import type { Job } from './types';
 

@@ -3,10 +3,9 @@ import { useState } from 'preact/hooks';
 import { Form, JsonField, PriorityField, TextField, textIn } from '../../components/form';
 import { Drawer } from '../../components/overlays';
 import { api } from '../../core/api';
-import { href, segment } from '../../core/base';
 import { toast } from '../../core/dialogs';
 import { parseExact, stringifyExact } from '../../core/exact';
-import { navigate, withQuery } from '../../core/router';
+import { href, navigate, segment, withQuery } from '../../core/router';
 import { session } from '../../core/session';
 import type { Job } from './types';
 

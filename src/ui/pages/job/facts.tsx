@@ -3,8 +3,8 @@ import { type OptionsThat, optionsThat } from '../../../job/options';
 import type { Coalesced } from '../../../job/wire';
 import { Facts } from '../../components/page';
 import { Duration, Foreign, Link, Time } from '../../components/text';
-import { href, segment } from '../../core/base';
 import { number, span } from '../../core/format';
+import { href, segment } from '../../core/router';
 import { isHidden } from '../../core/session';
 import { isAsleep, type Job } from './types';
 

@@ -1,10 +1,9 @@
 /** The retry policy, and the delays that it makes: what would follow if every attempt failed. */
 import type { RetryPreview } from '../../../contract/system';
 import { Json } from '../../components/json';
+import { Loaded } from '../../components/page';
 import { RetryCurve } from '../../components/retry-curve';
-import { Loaded } from '../../components/state';
-import { api } from '../../core/api';
-import { useResource } from '../../core/resource';
+import { api, useResource } from '../../core/api';
 import type { Job } from './types';
 
 /** Attempts that are foreseen at most. */

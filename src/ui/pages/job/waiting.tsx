@@ -4,8 +4,8 @@ import { FormDialog, JsonField } from '../../components/form';
 import { Icon } from '../../components/icon';
 import { Button, Foreign, Left, Time, Told } from '../../components/text';
 import { api } from '../../core/api';
-import { href, segment } from '../../core/base';
 import { parseExact } from '../../core/exact';
+import { href, segment } from '../../core/router';
 import { can } from '../../core/session';
 import type { Job } from './types';
 

@@ -2,10 +2,9 @@ import { useState } from 'preact/hooks';
 import { Form, JsonField, PriorityField, TextField, textIn } from '../../components/form';
 import { Drawer } from '../../components/overlays';
 import { api } from '../../core/api';
-import { href } from '../../core/base';
 import { toast } from '../../core/dialogs';
 import { parseExact } from '../../core/exact';
-import { openAside, query } from '../../core/router';
+import { href, openAside, query } from '../../core/router';
 
 interface Enqueued {
   job: { id: string; state: string };

@@ -2,8 +2,7 @@
 import { useState } from 'preact/hooks';
 import { FormDialog, TextField, textIn } from '../../components/form';
 import { Button } from '../../components/text';
-import { href } from '../../core/base';
-import { url } from '../../core/router';
+import { href, url } from '../../core/router';
 
 const KEY = 'tocsin.views.jobs';
 const MOST = 20;
