@@ -60,7 +60,10 @@ export interface JobList extends Extent {
 }
 
 /** All of a job but what it carries, and its history. */
-export type JobSummary = Omit<JobEnvelope, 'args' | 'meta' | 'result' | 'errors' | 'retry_effective'>;
+export interface JobSummary extends Omit<JobEnvelope, 'args' | 'meta' | 'result' | 'errors' | 'retry_effective'> {
+  /** Their beginning, on request. */
+  args?: unknown[];
+}
 
 /** A page of jobs for operators. */
 export interface JobItems extends Extent {
@@ -317,6 +320,8 @@ interface InspectedQuery extends CursorQuery, JobQuery {
   order?: 'asc' | 'desc';
   /** Counts the jobs of each state, too. */
   counts?: boolean;
+  /** Adds the beginning of each job's arguments. */
+  arguments?: boolean;
 }
 
 /** Below `/ojs/v1/admin`: it stands before the operations on many. */

@@ -56,6 +56,42 @@ describe('the jobs page', { timeout: 900_000 }, () => {
     assert.equal(await page.getByRole('searchbox', { name: 'Words in the error' }).inputValue(), 'zebra');
   });
 
+  it('names filters as people say them', async () => {
+    const page = await board.newPage('/ui/jobs?queue=jobs.found');
+    await count(page, 3);
+    await page.getByLabel('Dead letters').selectOption('Only dead letters');
+    await count(page, 1);
+    await page.getByLabel('Created').selectOption('Created last hour');
+    await page.locator('.chip', { hasText: 'Created last hour' }).waitFor();
+    await page.getByRole('link', { name: 'Remove the filter Only dead letters' }).click();
+    await page.waitForURL('**/ui/jobs?queue=jobs.found&since=1h');
+    await count(page, 3);
+  });
+
+  it('shows the group and the arguments of each job in short, with the columns that this browser chose', async () => {
+    const id = await worker.enqueue('jobs.columns', { args: [{ to: 'ada', text: 'x'.repeat(5_000) }], group: 'acme' });
+    const page = await board.newPage('/ui/jobs?queue=jobs.columns');
+    const cell = (name) => rowOf(page, id).locator(`td[data-label="${name}"]`);
+    await cell('Arguments')
+      .getByText(/^\{"to":"ada","text":"x+…/)
+      .waitFor();
+    assert.ok((await cell('Arguments').textContent()).length < 200);
+    assert.equal(await cell('Id').count(), 0);
+    await page.getByRole('button', { name: 'Columns' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Columns' });
+    await dialog.getByLabel('Id').check();
+    await dialog.getByLabel('Attempts').uncheck();
+    await assertAccessible(page);
+    await page.keyboard.press('Escape');
+    await page.reload();
+    await cell('Id').waitFor();
+    assert.equal(await cell('Attempts').count(), 0);
+    await cell('Group').getByRole('link', { name: 'acme' }).click();
+    await page.waitForURL('**/ui/jobs?queue=jobs.columns&group=acme');
+    await page.setViewportSize({ width: 390, height: 844 });
+    await assertNoSideways(page);
+  });
+
   it('leads nowhere from a tag that is hidden from the key', async () => {
     const shown = '[redacted:0a1b2c3d4e5f]';
     const page = await board.newPage('/ui/jobs?queue=jobs.found&type=mail.*', {

@@ -1,4 +1,5 @@
 /** Makes the log entry of an operator's request, from the request and its answer. */
+import { isRawNumber } from '../../job/envelope/exact';
 import { isObject } from '../../job/envelope/fields';
 import { own } from '../../job/own';
 import { cut } from '../../job/text';
@@ -126,14 +127,14 @@ function bounded(value: Json): unknown {
 }
 
 /** The part of a value that fits. @param room characters that are left; is counted down */
-function beginning(value: unknown, room: { left: number }): unknown {
+export function beginning(value: unknown, room: { left: number }): unknown {
   if (typeof value === 'string') {
     const kept = value.length <= room.left ? value : `${cut(value, Math.min(room.left, MAX_CUT_TEXT))}…`;
     room.left -= kept.length + MARKS;
     return kept;
   }
-  if (typeof value !== 'object' || value === null) {
-    room.left -= String(value).length + MARKS;
+  if (typeof value !== 'object' || value === null || isRawNumber(value)) {
+    room.left -= JSON.stringify(value).length + MARKS;
     return value;
   }
   const kept: [string, unknown][] = [];

@@ -18,6 +18,7 @@ import type { Selection } from '../../job/filter';
 import type { JobView } from '../../job/record';
 import type { EnvelopeError, JobEnvelope } from '../../job/wire';
 import { type BulkAction, SORT_KEYS } from '../../rpc/operations';
+import { beginning } from '../audit/entry';
 import { allOrNoneByFilter, operateByFilter as operate, previewByFilter } from '../bulk/operate';
 import { allOrNoneSummary, answerSummary, notApplied } from '../bulk/render';
 import { type Answer, type AppContext, json } from '../context';
@@ -82,13 +83,21 @@ function withBacktrace(error: EnvelopeError): InspectedError {
   return typeof error.stack === 'string' ? { ...error, backtrace: error.stack.split('\n') } : error;
 }
 
-/** A page of jobs without their payloads. */
+/** Longest beginning of a job's arguments in a list, in characters. */
+const MAX_ARGS = 200;
+
+/** A page of jobs without their payloads, on request with the beginning of their arguments. */
 async function list(c: AppContext) {
   const paging = readPaging(c, 'page');
   const sort = wordParam(c, 'sort', SORT_KEYS, 'created_at');
   const descending = wordParam(c, 'order', ['asc', 'desc'], 'desc') === 'desc';
   const selection = filterFromQuery(c, Date.now());
-  const render = (view: JobView) => summaryOf(envelopeOf(c, view));
+  const hasArgs = wantsParam(c, 'arguments');
+  const render = (view: JobView) => {
+    const { args, ...envelope } = envelopeOf(c, view);
+    const shown = hasArgs && { args: beginning(args, { left: MAX_ARGS }) as unknown[] };
+    return { ...summaryOf(envelope), ...shown };
+  };
   await holdPage(c, paging);
   if (sort !== 'created_at' || !descending) {
     const { items, total } = await listSorted(c.env, selection, { sort, descending }, paging, render);
@@ -108,8 +117,8 @@ async function countsOf(c: AppContext, selection: Selection): Promise<Pick<JobIt
 }
 
 /** Everything about a job but its payload and its history. */
-function summaryOf(envelope: JobEnvelope): JobSummary {
-  const { args: _, meta: __, result: ___, errors: ____, retry_effective: _____, ...summary } = envelope;
+function summaryOf(envelope: Omit<JobEnvelope, 'args'>): JobSummary {
+  const { meta: __, result: ___, errors: ____, retry_effective: _____, ...summary } = envelope;
   return summary;
 }
 

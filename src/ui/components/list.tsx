@@ -88,8 +88,11 @@ export function QueueFilter() {
   );
 }
 
-/** What filters now, as chips that each remove their own. @param names of the query, with what they are called */
-export function FilterChips({ names }: { names: Readonly<Record<string, string>> }) {
+/**
+ * What filters now, as chips that each remove their own. @param names of the query, with what they are called
+ * @param values that have a text of their own, by name
+ */
+export function FilterChips({ names, values = {} }: { names: Options; values?: Readonly<Record<string, Options>> }) {
   const set = Object.entries(names).filter(([name]) => query(name) !== '');
   if (set.length === 0) return null;
   return (
@@ -99,9 +102,13 @@ export function FilterChips({ names }: { names: Readonly<Record<string, string>>
           key={name}
           class="chip"
           href={withQuery({ [name]: null })}
-          aria-label={`Remove the filter ${label} ${query(name)}`}
+          aria-label={`Remove the filter ${values[name]?.[query(name)] ?? `${label} ${query(name)}`}`}
         >
-          {label}: <bdi>{query(name)}</bdi>
+          {values[name]?.[query(name)] ?? (
+            <>
+              {label}: <bdi>{query(name)}</bdi>
+            </>
+          )}
           <Icon name="close" size={12} />
         </a>
       ))}

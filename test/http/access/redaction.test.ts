@@ -46,6 +46,7 @@ const pathsAbout = (id: string, queue: string) => [
   `/admin/jobs/${id}?timeline=true`,
   `/admin/jobs?queue=${queue}`,
   `/admin/jobs?queue=${queue}&q=seen`,
+  `/admin/jobs?queue=${queue}&arguments=true`,
   `/admin/failures?queue=${queue}`,
   `/jobs/${id}/result`,
   `/jobs/${id}/progress`,

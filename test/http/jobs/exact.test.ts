@@ -111,6 +111,7 @@ describe('large integers of a job', () => {
     expect(JSON.parse(again).job.id).toBe(JSON.parse(first).job.id);
     const found = JSON.parse(await text('GET', `/admin/jobs?queue=${queue}&q=${ODD}`)) as { items: { id: string }[] };
     expect(found.items.map(({ id }) => id)).toEqual([JSON.parse(first).job.id]);
+    expect(await text('GET', `/admin/jobs?queue=${queue}&q=${ODD}&arguments=true`)).toContain(`"args":[${ODD}]`);
   });
 
   it('are hidden where a rule hides them, and shown where none does', async () => {

@@ -71,6 +71,17 @@ describe.each(Object.entries(PAYLOADS))('%s', (_, args) => {
     expect(JSON.stringify(edited.job?.args)).toBe(args);
   });
 
+  it('is shown in a list as far as 200 characters go, on request', async () => {
+    await failed(args, { message: 'no' });
+    const path = `${V1}/admin/jobs?queue=${queue}`;
+    expect((await server.ok(200, 'GET', path)).items?.[0]).not.toHaveProperty('args');
+    const [item] = (await server.ok(200, 'GET', `${path}&arguments=true`)).items as Json[];
+    const shown = JSON.stringify(item?.args);
+    if (args.length < 150) expect(shown).toBe(JSON.stringify(JSON.parse(args)));
+    expect(shown.length).toBeLessThan(400);
+    expect(await server.refusal('GET', `${path}&arguments=1`)).toMatchObject({ status: 400 });
+  });
+
   it('is found by what it says', async () => {
     const id = await failed(args, { message: 'no' });
     const text = JSON.parse(args).find((arg: unknown) => typeof arg === 'string') as string | undefined;

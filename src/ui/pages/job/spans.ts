@@ -5,7 +5,7 @@ import { BAD, GOOD, type Look } from '../../components/badge';
 import { percent } from '../../core/format';
 import { isAsleep, type Job } from './types';
 
-export interface Span {
+export interface TraceRow {
   key: string;
   name: string;
   /** Inside an attempt. */
@@ -35,22 +35,22 @@ const WAITING: Look = ['neutral', 'waiting'];
 const timeOf = (at: string | null | undefined): number | undefined => (at ? Date.parse(at) : undefined);
 
 /** All of a job, oldest first. */
-export function spansOf(job: Job, now: number): Span[] {
+export function spansOf(job: Job, now: number): TraceRow[] {
   const attempts = attemptSpans(job, now);
   const created = Date.parse(job.created_at);
   const from = attempts[0]?.from ?? created;
   const to = Math.max(from, ...attempts.map((one) => one.to));
-  const first: Span = { key: 'created', name: 'Created', from: created, to: created, isMoment: true };
+  const first: TraceRow = { key: 'created', name: 'Created', from: created, to: created, isMoment: true };
   // Sorting keeps the order of what began in the same millisecond.
   return [first, ...attempts, ...stepSpans(job, { from, to }), ...momentSpans(job, now)].sort(
     (a, b) => a.from - b.from,
   );
 }
 
-function attemptSpans(job: Job, now: number): Span[] {
+function attemptSpans(job: Job, now: number): TraceRow[] {
   const created = Date.parse(job.created_at);
   const began = timeOf(job.first_started_at);
-  const spans = job.attempts.map((attempt, index): Span => {
+  const spans = job.attempts.map((attempt, index): TraceRow => {
     const isFirst = index === 0 && attempt.attempt === 1;
     const to = timeOf(attempt.ended_at) ?? now;
     // A sleep inside an attempt moves `started_at`.
@@ -74,9 +74,9 @@ function attemptSpans(job: Job, now: number): Span[] {
 }
 
 /** Steps are recorded in their order, but only sleeps and signals with a time: the others lie between those. */
-function stepSpans({ steps, waiting_for: waiting }: Job, run: Pick<Span, 'from' | 'to'>): Span[] {
+function stepSpans({ steps, waiting_for: waiting }: Job, run: Pick<TraceRow, 'from' | 'to'>): TraceRow[] {
   let { from } = run;
-  const spans = Object.keys(steps).map((name): Span => {
+  const spans = Object.keys(steps).map((name): TraceRow => {
     const step = Object.getOwnPropertyDescriptor(steps, name)?.value as JobStep;
     const end = step.signal?.at ?? step.until;
     const isPending = end !== undefined && end > run.to;
@@ -102,7 +102,7 @@ function stepSpans({ steps, waiting_for: waiting }: Job, run: Pick<Span, 'from' 
   return spans;
 }
 
-function stateOf(step: JobStep, isPending: boolean, awaits: boolean): Required<Pick<Span, 'state' | 'look'>> {
+function stateOf(step: JobStep, isPending: boolean, awaits: boolean): Required<Pick<TraceRow, 'state' | 'look'>> {
   if ('result' in step) return { state: 'step done', look: GOOD };
   if ('error' in step) return { state: 'step failed', look: BAD };
   if (step.signal) return { state: 'signal received', look: ['green', 'events'] };
@@ -111,11 +111,11 @@ function stateOf(step: JobStep, isPending: boolean, awaits: boolean): Required<P
 }
 
 /** Entries that no span or list shows. A change of state repeats the entry of the same time. */
-function momentSpans({ timeline, steps }: Job, now: number): Span[] {
+function momentSpans({ timeline, steps }: Job, now: number): TraceRow[] {
   const told = new Set(timeline.flatMap(({ kind, at }) => (/^(attempt_|snoozed)/.test(kind) ? [at] : [])));
   const isNew = ({ kind, at }: TimelineEntry) =>
     !/^(created|log|step|attempt_.*)$/.test(kind) && !(kind === 'state_changed' && told.has(at));
-  return timeline.filter(isNew).flatMap((entry, index): Span[] => {
+  return timeline.filter(isNew).flatMap((entry, index): TraceRow[] => {
     const at = Date.parse(entry.at);
     const span = { key: `${entry.kind} ${index}`, from: at, to: at, isMoment: true };
     if (entry.kind !== 'snoozed') return [{ ...span, ...wordsOf(entry) }];
@@ -128,7 +128,7 @@ function momentSpans({ timeline, steps }: Job, now: number): Span[] {
   });
 }
 
-function wordsOf(entry: TimelineEntry): Pick<Span, 'name' | 'brief' | 'look' | 'state'> {
+function wordsOf(entry: TimelineEntry): Pick<TraceRow, 'name' | 'brief' | 'look' | 'state'> {
   const { kind, from, to, reason, progress, message, sequence } = entry;
   const text = (value: unknown) => (value === undefined || value === null ? undefined : String(value));
   switch (kind) {

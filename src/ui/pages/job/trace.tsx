@@ -9,7 +9,7 @@ import { Facts } from '../../components/page';
 import { Button, Duration, Foreign, Time } from '../../components/text';
 import { useNow } from '../../core/clock';
 import { absolute, duration, number } from '../../core/format';
-import { type Span, spansOf } from './spans';
+import { spansOf, type TraceRow } from './spans';
 import type { Job } from './types';
 
 /** Rows at first, the newest, and how many more are shown at a time. */
@@ -76,7 +76,7 @@ export function Trace({ of: job }: { of: Job }) {
   );
 }
 
-function Row(props: { span: Span; axis: Axis; isOpen: boolean; onToggle: (key: string) => void }) {
+function Row(props: { span: TraceRow; axis: Axis; isOpen: boolean; onToggle: (key: string) => void }) {
   const { span, axis, isOpen, onToggle } = props;
   const { key, name, state, look, brief, isInner, isMoment, isRough, from, to } = span;
   const detail = detailOf(span);
@@ -120,7 +120,7 @@ function Bar({
   span: { from, to, waits = from, isRough, isMoment, look },
   axis: { begin, end },
 }: {
-  span: Span;
+  span: TraceRow;
   axis: Axis;
 }) {
   const x = (at: number) => (100 * (Math.max(begin, at) - begin)) / (end - begin);
@@ -139,7 +139,7 @@ function Bar({
 }
 
 /** What a row opens; undefined: nothing. */
-function detailOf({ attempt, step, from, to }: Span): ComponentChildren {
+function detailOf({ attempt, step, from, to }: TraceRow): ComponentChildren {
   if (attempt) {
     const { worker_id: worker, target, delay_ms: delay, error } = attempt;
     return (

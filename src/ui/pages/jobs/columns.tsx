@@ -1,16 +1,20 @@
-/** The columns of the list of jobs. */
+/** The columns of the list of jobs, and which of them this browser shows. */
+import { signal } from '@preact/signals';
+import { useState } from 'preact/hooks';
 import type { JobSummary } from '../../../contract/jobs';
 import { StateBadge } from '../../components/badge';
+import { Dialog } from '../../components/overlays';
 import type { Column } from '../../components/table';
-import { Foreign, JobLink, Link, None, Time } from '../../components/text';
-import { href, segment } from '../../core/base';
+import { Button, Foreign, JobLink, Link, None, Time } from '../../components/text';
+import { href, type Query, segment } from '../../core/base';
+import { stringifyExact } from '../../core/exact';
 import { percent } from '../../core/format';
 import { withQuery } from '../../core/router';
 import { isHidden } from '../../core/session';
 
-const MAX_ERROR = 160;
+const MAX_TEXT = 160;
 
-export const COLUMNS: readonly Column<JobSummary>[] = [
+const COLUMNS: readonly Column<JobSummary>[] = [
   {
     id: 'state',
     label: 'State',
@@ -41,6 +45,19 @@ export const COLUMNS: readonly Column<JobSummary>[] = [
     label: 'Queue',
     render: ({ queue }) => <Link to={href(`queues/${segment(queue)}`)} text={queue} class="quiet" />,
   },
+  {
+    id: 'group',
+    label: 'Group',
+    wide: true,
+    render: ({ group }) =>
+      group && <Link {...(!isHidden(group) && { to: withQuery({ group }) })} text={group} class="quiet" />,
+  },
+  {
+    id: 'args',
+    label: 'Arguments',
+    wide: true,
+    render: ({ args = [] }) => <Brief text={args.map((one) => stringifyExact(one, 0)).join(', ')} />,
+  },
   { id: 'id', label: 'Id', wide: true, render: ({ id }) => <JobLink id={id} /> },
   {
     id: 'attempts',
@@ -66,14 +83,63 @@ export const COLUMNS: readonly Column<JobSummary>[] = [
     id: 'error',
     label: 'Last error',
     wide: true,
-    render: ({ error, discard_reason }) => shortError(error?.message ?? discard_reason),
+    render: ({ error, discard_reason }) => <Brief text={error?.message ?? discard_reason} />,
   },
 ];
 
-function shortError(text = '') {
+const KEY = 'tocsin.columns.jobs';
+
+/** Ids of columns that are not shown. */
+const hidden = signal(stored());
+
+function stored(): readonly string[] {
+  try {
+    const ids = JSON.parse(localStorage.getItem(KEY) ?? '["id"]') as string[];
+    return ids.filter((one) => COLUMNS.some(({ id, main }) => id === one && !main));
+  } catch {
+    return [];
+  }
+}
+
+export const shownColumns = () => COLUMNS.filter(({ id }) => !hidden.value.includes(id));
+
+/** What the server is asked for beside the summary of each job. */
+export const detailQuery = (): Query => (hidden.value.includes('args') ? {} : { arguments: true });
+
+export function ChooseColumns() {
+  const [open, setOpen] = useState(false);
+  const toggle = (id: string, on: boolean) => {
+    const others = hidden.value.filter((one) => one !== id);
+    hidden.value = on ? others : [...others, id];
+    localStorage.setItem(KEY, JSON.stringify(hidden.value));
+  };
+  return (
+    <>
+      <Button label="Columns" onClick={() => setOpen(true)} />
+      {open && (
+        <Dialog title="Columns" onClose={() => setOpen(false)}>
+          <p class="faint">This browser remembers them.</p>
+          {COLUMNS.filter(({ main }) => !main).map(({ id, label }) => (
+            <label key={id} class="choice">
+              <input
+                type="checkbox"
+                checked={!hidden.value.includes(id)}
+                onChange={({ currentTarget }) => toggle(id, currentTarget.checked)}
+              />
+              {label}
+            </label>
+          ))}
+        </Dialog>
+      )}
+    </>
+  );
+}
+
+/** A text in one line; all of it when it is pointed at. */
+function Brief({ text = '' }: { text?: string | undefined }) {
   return text === '' ? null : (
-    <span class="error-text" title={text}>
-      <Foreign>{text.length > MAX_ERROR ? `${text.slice(0, MAX_ERROR)}…` : text}</Foreign>
+    <span class="brief" title={text}>
+      <Foreign>{text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}…` : text}</Foreign>
     </span>
   );
 }

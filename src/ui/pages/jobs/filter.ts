@@ -18,6 +18,18 @@ export const NAMES = {
   dead: 'Dead letters',
 } as const;
 
+/** Values of a filter, as people call them. */
+export const VALUES = {
+  dead: { true: 'Only dead letters', false: 'Without dead letters' },
+  since: {
+    '15m': 'Created last 15 minutes',
+    '1h': 'Created last hour',
+    '24h': 'Created last 24 hours',
+    '7d': 'Created last 7 days',
+    '30d': 'Created last 30 days',
+  },
+} as const;
+
 /** Takes several names, separated by commas. */
 const LISTS: ReadonlySet<string> = new Set(['state', 'queue', 'type', 'tag', 'fingerprint']);
 

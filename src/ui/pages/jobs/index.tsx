@@ -18,9 +18,9 @@ import { useFurther } from '../../core/further';
 import { type Resource, useGet } from '../../core/resource';
 import { aside, pageNumber, query, url, withQuery } from '../../core/router';
 import { can } from '../../core/session';
-import { COLUMNS } from './columns';
+import { ChooseColumns, detailQuery, shownColumns } from './columns';
 import { EnqueueDrawer } from './enqueue';
-import { chips, filterQuery } from './filter';
+import { chips, filterQuery, VALUES } from './filter';
 import { type Action, DEAD_WORDS, onChosen, onMatching } from './operations';
 import { useJobUpdates } from './updates';
 import { Views } from './views';
@@ -34,7 +34,7 @@ export default function JobsPage() {
   const filter = filterQuery();
   const [sort, order] = [query('sort'), query('order')];
   const jobs = useGet<JobItems>('admin/jobs', {
-    ...filter,
+    ...{ ...filter, ...detailQuery() },
     page,
     per_page: PER_PAGE,
     counts: true,
@@ -45,6 +45,7 @@ export default function JobsPage() {
     <div class="jobs">
       <PageHead title="Jobs" sub={jobs.data && <Total of={jobs.data} />}>
         <Views />
+        <ChooseColumns />
         {can('data:write') && (
           <a class="button" href={aside({ enqueue: '1' })}>
             <Icon name="plus" size={14} />
@@ -54,7 +55,7 @@ export default function JobsPage() {
       </PageHead>
       <StateTabs of={jobs.data} />
       <JobFilters />
-      <FilterChips names={chips()} />
+      <FilterChips names={chips()} values={VALUES} />
       <LiveRefused />
       <Newer count={updates.newer} onShow={updates.show} />
       <Loaded of={jobs} loading={<Skeleton rows={12} />}>
@@ -94,24 +95,8 @@ function JobFilters() {
       <TextFilter name="type" label="Type" placeholder="Type: mail.*" />
       <TextFilter name="tag" label="Tag" />
       <TextFilter name="error" label="Words in the error" placeholder="Error" />
-      <SelectFilter
-        name="dead"
-        label="Dead letters"
-        all="Dead or not"
-        options={{ true: 'Dead letters only', false: 'No dead letters' }}
-      />
-      <SelectFilter
-        name="since"
-        label="Created"
-        all="Any time"
-        options={{
-          '15m': 'Last 15 minutes',
-          '1h': 'Last hour',
-          '24h': 'Last 24 hours',
-          '7d': 'Last 7 days',
-          '30d': 'Last 30 days',
-        }}
-      />
+      <SelectFilter name="dead" label="Dead letters" all="With dead letters" options={VALUES.dead} />
+      <SelectFilter name="since" label="Created" all="Created any time" options={VALUES.since} />
     </Filters>
   );
 }
@@ -128,7 +113,7 @@ function Found({ list, jobs, changed }: FoundProps) {
   const further = useFurther<JobSummary>({
     first: list,
     place: () => url.value.search,
-    ask: (cursor) => api.get<JobItems>('admin/jobs', { ...filterQuery(), cursor, limit: PER_PAGE }),
+    ask: (cursor) => api.get<JobItems>('admin/jobs', { ...filterQuery(), ...detailQuery(), cursor, limit: PER_PAGE }),
     join: (held, next) => [...held, ...next],
   });
   const mayAct = can('admin:write');
@@ -145,7 +130,7 @@ function Found({ list, jobs, changed }: FoundProps) {
       <DataTable
         label="Jobs"
         rows={items}
-        columns={COLUMNS}
+        columns={shownColumns()}
         rowKey={({ id }) => id}
         rowHref={({ id }) => href(`jobs/${id}`)}
         selection={mayAct ? selection : undefined}

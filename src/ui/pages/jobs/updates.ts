@@ -5,6 +5,7 @@ import { api } from '../../core/api';
 import { channelOf, type LiveEvent, useLive } from '../../core/live';
 import type { Resource } from '../../core/resource';
 import { pageNumber, query, url } from '../../core/router';
+import { detailQuery } from './columns';
 import { filterQuery, fits, isSearch, statesShown } from './filter';
 
 /** Jobs that are asked for at once. */
@@ -33,7 +34,11 @@ export function useJobUpdates(jobs: Resource<JobItems>): Updates {
     asking.current = true;
     for (const id of ids) waiting.current.delete(id);
     try {
-      const { items } = await api.get<JobItems>('admin/jobs', { id: ids.join(), per_page: MAX_ASKED });
+      const { items } = await api.get<JobItems>('admin/jobs', {
+        ...detailQuery(),
+        id: ids.join(),
+        per_page: MAX_ASKED,
+      });
       const found = new Map(items.map((item) => [item.id, item]));
       jobs.update((list) => ({ ...list, items: list.items.map((item) => found.get(item.id) ?? item) }));
     } catch {
