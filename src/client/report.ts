@@ -126,10 +126,11 @@ export function outcomesOf(answer: unknown, jobIds: readonly string[]): ReportOu
 }
 
 /** What was recorded of a step before; undefined: nothing was. */
-export function stepRecordOf({ result, signal, timedOut, until }: RecordedStep): StepRecord | undefined {
+export function stepRecordOf({ result, error, signal, timedOut, until }: RecordedStep): StepRecord | undefined {
   if (signal !== undefined) return { signal };
   if (timedOut !== undefined) return { timed_out: timedOut };
   if (until !== undefined) return { until };
+  if (error !== undefined) return { error };
   return result === undefined ? undefined : { result };
 }
 

@@ -18,6 +18,10 @@ export interface StepReport extends AttemptName {
   error?: unknown;
   /** It sleeps, or waits for a signal, until then: epoch ms. */
   until?: number;
+  /** Beside `until`: a step was tried this often, and is tried again then. */
+  tries?: number;
+  /** Why its last try failed. */
+  failed?: unknown;
   /** The signal has not come in time. */
   timed_out?: true;
 }

@@ -82,7 +82,11 @@ export function stackOf(thrown: unknown): string | undefined {
 
 /** Does the job's policy say that this failure is not retried? */
 export function isNonRetryable(failure: Failure, job: Job): boolean {
-  const entries: unknown = job.retryEffective?.nonRetryableErrors ?? job.retry?.nonRetryableErrors;
+  return isListed(failure, job.retryEffective?.nonRetryableErrors ?? job.retry?.nonRetryableErrors);
+}
+
+/** Is its type or code in a list of a policy? */
+export function isListed(failure: Failure, entries: unknown): boolean {
   if (!Array.isArray(entries)) return false;
   const names = [failure.type ?? failure.code, failure.code];
   return entries.some(

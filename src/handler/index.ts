@@ -35,6 +35,7 @@ export {
   retryIn,
   SignalTimeoutError,
   SnoozeError,
+  StepError,
   snooze,
   UnrecoverableError,
 } from './outcomes';
@@ -53,6 +54,9 @@ export type {
   HandlerFunction,
   Job,
   RetryFunction,
+  StepContext,
+  StepOptions,
+  StepRetry,
 } from './types';
 export type {
   FailureHook,

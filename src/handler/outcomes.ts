@@ -102,6 +102,50 @@ export class SignalTimeoutError extends UnrecoverableError {
   }
 }
 
+/** Why a step, or one try of it, failed. */
+export interface StepFailure {
+  code?: string;
+  type?: string;
+  message: string;
+  details?: unknown;
+  /** Of a step that failed for good. */
+  tries?: number;
+}
+
+/**
+ * A step with a retry policy has failed for good. It is thrown in every later run, too. Catch it to continue without
+ * the step; otherwise the job ends under `onExhaustion` of its own policy, because the step has had its tries.
+ */
+export class StepError extends OutcomeError {
+  static {
+    // A minifier renames the class, and policies name errors.
+    Object.defineProperty(StepError.prototype, 'name', { value: 'StepError', configurable: true });
+  }
+
+  /** How often it was tried, as far as is known. */
+  readonly tries: number | undefined;
+  /** The code of the last failure; its type is in `type`. */
+  readonly code: string | undefined;
+
+  /** @param step its name */
+  constructor(
+    readonly step: string,
+    { code, type, message, details, tries }: StepFailure,
+  ) {
+    const often = tries === undefined ? '' : ` after ${tries} ${tries === 1 ? 'try' : 'tries'}`;
+    super(
+      `The step ${JSON.stringify(step)} failed for good${often}: ${message}`,
+      { retryable: false },
+      {
+        ...(details !== undefined && { details }),
+        ...(type !== undefined && { type }),
+      },
+    );
+    this.tries = tries;
+    this.code = code;
+  }
+}
+
 /**
  * How long a thrown value asks to wait before the next run, without using an attempt, in ms; undefined: it does not.
  */

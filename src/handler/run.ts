@@ -11,7 +11,7 @@ import { Deadlines } from './deadlines';
 import { failed, outcomeOfThrown, resultText } from './ended';
 import { TimeoutError } from './failure';
 import { type Host, PUSHED, timeoutOf } from './host';
-import { Journal } from './journal';
+import { Journal, logEntry } from './journal';
 import { createLogger, type Logger } from './log';
 import { type BrokenDelivery, type DeliveryOutcome, type HandlerDelivery, type Outcome, stepsOf } from './protocol';
 import type { Registration, Registry } from './registry';
@@ -49,11 +49,22 @@ export async function runDelivery(
   const notes = new Notes();
   const voice: Voice = host.voice?.(delivery, notes) ?? new AnswerVoice('with the answer', notes, newId);
   const journal = new Journal(voice.log?.bind(voice), voice.logAfterMs);
-  const steps = new Steps(stepsOf(job), voice, notes, host.queueNow ?? queueClock(job.startedAt, Date.now()));
   const limit = timeoutOf(delivery, registration, host.limits ?? PUSHED);
+  const aborter = new RunSignal(host.call);
+  const steps = new Steps(stepsOf(job), voice, notes, host.queueNow ?? queueClock(job.startedAt, Date.now()), {
+    ...{
+      jobId: job.id,
+      aborter,
+      limitMs: limit,
+      isAborted: () => aborter.isAborted || host.call?.signal.aborted === true,
+    },
+    warn: (message) => {
+      log().warn(message);
+      journal.add(logEntry(Date.now(), 'warn', message, {}));
+    },
+  });
   const time = new TimeLimit(limit, `The job did not finish within ${limit} ms.`);
   const run = { delivery, registration, registry, host, log, journal, steps, time, isOpen: true };
-  const aborter = new RunSignal(host.call);
   const { env, executionCtx, sink, draining = new RunSignal() } = host;
   const defaultsOf = (type: string) => registry.defaultsOf(type);
   const parts = {
@@ -192,5 +203,6 @@ async function toTheEnd(run: () => unknown, steps: Steps): Promise<unknown> {
   if (steps.busy) await steps.settle();
   const failure = own ?? steps.failure;
   if (failure) throw failure.thrown;
+  steps.awaitTries();
   return result;
 }

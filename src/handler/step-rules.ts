@@ -4,12 +4,16 @@
  * A job runs from its beginning after each sleep, signal and failure. What it finds recorded under a name is not done
  * again: a step gives its recorded result, a sleep that is over returns, a signal that has come gives its payload.
  */
+import { memberOf } from '../job/thrown';
+import { StepError, type StepFailure } from './outcomes';
 
 /** What is recorded under a name. A step that returned nothing has the result null. */
 export type StepRecord =
   | { result: unknown }
-  /** Asleep, or waiting for a signal: until this moment, epoch ms. */
-  | { until: number }
+  /** The step failed for good. A record of another runner may hold any JSON. */
+  | { error: unknown }
+  /** Asleep, or waiting for a signal: until this moment, epoch ms. With `tries` a step that is tried again then. */
+  | { until: number; tries?: number; failed?: StepFailure }
   | { signal: { payload?: unknown; at: number } }
   /** The signal did not come in time. */
   | { timed_out: true };
@@ -35,12 +39,34 @@ export function requireName(verb: string, name: unknown): asserts name is string
   );
 }
 
-/** The recorded result of a step; undefined: it must run. @throws {TypeError} when the name is another thing's */
-export function recordedResult(name: string, record: StepRecord | undefined): { result: unknown } | undefined {
+/**
+ * The recorded result of a step; undefined: it must run.
+ * @param isRetried a queue of an earlier release leaves out how often a step was tried: what is left looks like a sleep
+ * @throws {StepError} when it failed for good. @throws {TypeError} when the name is another thing's
+ */
+export function recordedResult(
+  name: string,
+  record: StepRecord | undefined,
+  isRetried = false,
+): { result: unknown } | undefined {
   if (record === undefined) return undefined;
+  if ('until' in record && (isRetried || record.tries !== undefined)) return undefined;
+  if ('error' in record) throw new StepError(name, failureIn(record.error));
   const kind = kindOf(record);
   if (kind === 'step') return { result: Reflect.get(record, 'result') };
   throw taken('step', name, kind);
+}
+
+function failureIn(error: unknown): StepFailure {
+  if (typeof memberOf(error, 'message') === 'string') return error as StepFailure;
+  return { message: typeof error === 'string' ? error : JSON.stringify(error) };
+}
+
+/** How often a step on record was tried, and when it is tried again: epoch ms. */
+export function triesOf(record: StepRecord | undefined): { tries: number; until: number } {
+  return record !== undefined && 'until' in record
+    ? { tries: record.tries ?? 1, until: record.until }
+    : { tries: 0, until: 0 };
 }
 
 /** When a sleep ends; undefined: it is over. @throws {TypeError} when the name is a step's */
@@ -67,7 +93,7 @@ export function signalOf(
   if (record !== undefined) {
     if ('signal' in record) return { payload: record.signal.payload };
     if ('timed_out' in record) return 'timed out';
-    if (!('until' in record)) throw taken('waitFor', name, 'step');
+    if (kindOf(record) === 'step' || !('until' in record)) throw taken('waitFor', name, 'step');
   }
   const until = record?.until ?? now + timeoutMs;
   return until > now ? { until } : 'timed out';
@@ -91,7 +117,7 @@ export function earlier(one: Pause | undefined, other: Pause): Pause {
 }
 
 function kindOf(record: StepRecord): 'step' | 'sleep' | 'signal' {
-  if ('until' in record) return 'sleep';
+  if ('until' in record) return record.tries === undefined ? 'sleep' : 'step';
   return 'signal' in record || 'timed_out' in record ? 'signal' : 'step';
 }
 

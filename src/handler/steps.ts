@@ -8,11 +8,13 @@
  * A call that ends the run never returns to the handler, so no `catch` of the handler can take it for a failure and
  * continue. Code outside of the handler learns it from {@link Steps.guard}.
  */
+import { isA } from '../job/thrown';
 import type { Duration } from '../producer/envelope';
 import { msUntil, requireDuration } from './duration';
 import { Inside } from './inside';
-import { SignalTimeoutError } from './outcomes';
+import { SignalTimeoutError, StepError } from './outcomes';
 import { Pauses, turn } from './pauses';
+import { nextTry, type Plan, type RunOfSteps, stepPolicy, tryStep } from './step-policy';
 import {
   AT_ONCE,
   earlier,
@@ -23,6 +25,7 @@ import {
   type StepRecord,
   signalOf,
   sleepUntil,
+  triesOf,
 } from './step-rules';
 import { SuspendedError } from './suspension';
 import { jsonCopy } from './text';
@@ -34,6 +37,12 @@ const SEVEN_DAYS = '7d';
 /** What a run waits for, instead of an end. */
 export type Suspension = { kind: 'pause'; pause: Pause } | { kind: 'again' };
 
+/** A step that is tried again, as it is recorded. */
+type Later = StepRecord & { until: number; tries: number };
+
+/** The longest pause between two tries that a run stays open for, ms. */
+const IN_PLACE_MS = 1_000;
+
 export class Steps {
   /** Made when they are needed: most runs have no steps. */
   #used: Set<string> | undefined;
@@ -42,6 +51,8 @@ export class Steps {
   #suspension: Suspension | undefined;
   /** Steps during which a pause came to its end: the handler may have stopped waiting for them. */
   #overtaken: Set<string> | undefined;
+  /** Steps that wait for their next try, and until when. */
+  #retrying: Map<string, number> | undefined;
   #inside: Inside | undefined;
   /** Other calls of `ctx` that are under way. */
   #calls = 0;
@@ -61,6 +72,7 @@ export class Steps {
     private readonly voice: Voice,
     private readonly notes: Notes,
     private readonly now: () => number,
+    private readonly run: RunOfSteps,
   ) {}
 
   /** Why the run continues later, if a sleep, a signal or a step has ended it. */
@@ -122,33 +134,54 @@ export class Steps {
     });
   }
 
-  step: HandlerContext['step'] = async (name, run) => {
+  step: HandlerContext['step'] = async (name, run, options) => {
     const record = this.#begin('step', name);
     if (typeof run !== 'function') throw new TypeError(`ctx.step: ${JSON.stringify(name)} needs a function`);
-    const known = recordedResult(name, record);
+    const plan: Plan = { name, run, policy: stepPolicy(name, options) };
+    const known = recordedResult(name, record, plan.policy.retry !== undefined);
     // Recorded results were written by the same code.
     if (known) return known.result as never;
-    if (this.#suspension) return await never();
-    if (this.voice.durable === 'never') return await this.needLine();
+    let { tries, until } = triesOf(record);
+    if (record && until > this.now()) this.#note(name, record);
+    for (;;) {
+      if (until > this.now()) await this.#untilTry(name, until);
+      if (this.#suspension || this.#isOver) return await never();
+      if (this.voice.durable === 'never') return await this.needLine();
+      const end = await this.#track(name, this.#perform(plan, tries));
+      // The next run finds it done.
+      if ('result' in end && this.voice.durable === 'with the answer') {
+        return await this.#suspend({ kind: 'pause', pause: { until: AT_ONCE } });
+      }
+      if ('result' in end) return end.result as never;
+      ({ tries, until } = end);
+    }
+  };
+
+  /** A step waits for its next try as a handler does for a sleep. */
+  async #untilTry(name: string, at: number): Promise<void> {
+    this.#retrying ??= new Map();
+    this.#retrying.set(name, at);
+    await this.#pauses.wait(() => ({ at, leftMs: at - this.now(), end: async () => undefined }));
+    this.#retrying.delete(name);
+    this.#overtaken?.delete(name);
+  }
+
+  async #track<T>(name: string, work: Promise<T>): Promise<T> {
     this.#underWay ??= new Map();
-    const work = this.#perform(name, run);
     this.#underWay.set(name, work);
     this.#look();
     try {
-      await work;
+      return await work;
     } catch (thrown) {
-      if ((this.#suspension || this.#isOver) && !this.#overtaken?.has(name)) this.#failure ??= { thrown };
+      // On record it is thrown again, where the handler hears of it.
+      const isHeard = this.#suspension ? isA(thrown, StepError) : !this.#isOver;
+      if (!isHeard && !this.#overtaken?.has(name)) this.#failure ??= { thrown };
       throw thrown;
     } finally {
       this.#underWay.delete(name);
       this.#move();
     }
-    // The next run finds it done.
-    if (this.voice.durable === 'with the answer') {
-      return await this.#suspend({ kind: 'pause', pause: { until: AT_ONCE } });
-    }
-    return (await work) as never;
-  };
+  }
 
   sleep: HandlerContext['sleep'] = (name, duration) =>
     this.#sleep('sleep', name, () => requireDuration(duration, 'ctx.sleep'));
@@ -161,7 +194,7 @@ export class Steps {
       const record = this.#begin(verb, name);
       const now = this.now();
       const left = sleepUntil(name, record, msFrom(now), now);
-      if (left) this.#note(name, left.until);
+      if (left) this.#note(name, left);
       const at = left?.until ?? momentOf(record) ?? now;
       return { at, leftMs: left ? left.until - now : 0, end: async () => undefined };
     });
@@ -176,7 +209,7 @@ export class Steps {
       if (known !== 'timed out' && 'payload' in known) return { at, leftMs: 0, end: async () => known.payload as T };
       const end = () => this.#absent<T>(name, record);
       if (known === 'timed out') return { at, leftMs: 0, end };
-      this.#note(name, known.until);
+      this.#note(name, known);
       return { at: known.until, leftMs: known.until - now, signal: name, end };
     });
 
@@ -207,6 +240,13 @@ export class Steps {
     return await this.#suspend({ kind: 'again' });
   }
 
+  /** Lets the job continue whose handler has ended, but not the steps that it began. */
+  awaitTries(): void {
+    for (const [name, until] of this.#retrying ?? []) {
+      if (!this.#overtaken?.has(name)) void this.#suspend({ kind: 'pause', pause: { until } });
+    }
+  }
+
   /** Begins nothing more. */
   close(): void {
     this.#isOver = true;
@@ -232,12 +272,48 @@ export class Steps {
     return Object.hasOwn(this.recorded, name) ? this.recorded[name] : undefined;
   }
 
-  async #perform(name: string, run: () => unknown): Promise<unknown> {
+  /** Tries a step, also again after short pauses. @param tries before. @returns when it must be tried again, if so */
+  async #perform({ name, run, policy }: Plan, tries: number): Promise<{ result: unknown } | Later> {
     this.#inside ??= new Inside();
-    const result = jsonCopy(await this.#inside.run(run), `ctx.step: the result of ${JSON.stringify(name)}`) ?? null;
-    // The first result wins: that of a run that was given up may have come before.
-    const earlier = await this.voice.record(name, { result });
-    return (recordedResult(name, earlier) ?? { result }).result;
+    const { retry, timeoutMs } = policy;
+    const isCut = timeoutMs !== undefined && timeoutMs >= this.run.limitMs;
+    if (isCut) this.run.warn(`The timeout of the step ${JSON.stringify(name)} is cut to that of the job.`);
+    for (;;) {
+      tries++;
+      let value: unknown;
+      try {
+        value = await this.#inside.run(() => tryStep(run, this.run.aborter, isCut ? undefined : timeoutMs));
+      } catch (thrown) {
+        // A try that the end of the run has cut off counts for nothing.
+        if (!retry || this.run.isAborted()) throw thrown;
+        const now = this.now();
+        const next = nextTry({ retry, thrown, tries, jobId: this.run.jobId }, now);
+        if (!next) throw thrown;
+        if ('error' in next) return this.#recorded(name, await this.voice.record(name, next), next);
+        const { delayMs, failed } = next;
+        this.run.warn(`Try ${tries} of the step ${JSON.stringify(name)} failed: ${failed.type}: ${failed.message}`);
+        if (delayMs > IN_PLACE_MS || this.#suspension || this.#isOver) {
+          return this.#later(name, { until: now + delayMs, tries, failed });
+        }
+        await turn(delayMs);
+        if (this.run.isAborted()) throw thrown;
+        continue;
+      }
+      const result = jsonCopy(value, `ctx.step: the result of ${JSON.stringify(name)}`) ?? null;
+      return this.#recorded(name, await this.voice.record(name, { result }), { result });
+    }
+  }
+
+  /** The first result wins: that of a run that was given up may have come before. @throws {StepError} */
+  #recorded(name: string, earlier: StepRecord | undefined, own: StepRecord): { result: unknown } {
+    return (recordedResult(name, earlier, true) ?? recordedResult(name, own)) as { result: unknown };
+  }
+
+  /** Notes when a step is tried again. A run that has ended otherwise continues then at the latest. */
+  #later(name: string, later: Later): Later {
+    this.notes.step(name, later);
+    if (this.#suspension) void this.#suspend({ kind: 'pause', pause: { until: later.until } });
+    return later;
   }
 
   /** The signal has not come. @returns what came with it at the last moment. @throws {SignalTimeoutError} */
@@ -256,12 +332,12 @@ export class Steps {
   }
 
   /** A pause counts from when it was first reached. */
-  #note(name: string, until: number): void {
-    if (this.#suspension?.kind !== 'again') this.notes.step(name, { until });
+  #note(name: string, record: StepRecord): void {
+    if (this.#suspension?.kind !== 'again') this.notes.step(name, record);
   }
 
   #noteSettled(): void {
-    for (const name of this.#underWay?.keys() ?? []) {
+    for (const name of [...(this.#underWay?.keys() ?? []), ...(this.#retrying?.keys() ?? [])]) {
       this.#overtaken ??= new Set();
       this.#overtaken.add(name);
     }

@@ -14,6 +14,32 @@ export interface ExecutionContextLike {
   waitUntil(promise: Promise<unknown>): void;
 }
 
+/** What the function of a step gets. */
+export interface StepContext {
+  /** Aborts as {@link HandlerContext.signal} does, and when the `timeout` of the step is over. */
+  readonly signal: AbortSignal;
+}
+
+/** The retry policy of a step. */
+export interface StepRetry
+  extends Pick<RetryPolicy, 'maxAttempts' | 'initialInterval' | 'backoffCoefficient' | 'maxInterval'> {
+  backoffStrategy?: 'exponential' | 'linear' | 'constant' | 'polynomial' | undefined;
+  /** Default true: times 0.5 … 1.5. */
+  jitter?: boolean | undefined;
+  nonRetryableErrors?: readonly string[] | undefined;
+}
+
+/** How a step is done. */
+export interface StepOptions {
+  /**
+   * Tries in all, or a policy over the built-in default: 3 tries, 1 s doubling up to 5 min. A failed try then uses no
+   * attempt of the job. Without it the attempt fails, and the job's own policy decides.
+   */
+  retry?: number | StepRetry | undefined;
+  /** How long one try may take; what it did not finish may continue beside the next one. */
+  timeout?: Duration | undefined;
+}
+
 /** What a handler gets beside the job's arguments. */
 export interface HandlerContext<Env = unknown> {
   /** The whole job record. */
@@ -55,8 +81,9 @@ export interface HandlerContext<Env = unknown> {
    * comes back as JSON does. When `run` throws nothing is recorded, and the attempt fails unless the handler catches
    * it.
    * @param name 1 … 128 characters, each once in a run, and the same in every run
+   * @throws {StepError} when it has failed for good, by the `retry` of its options
    */
-  step<T>(name: string, run: () => T | Promise<T>): Promise<T>;
+  step<T>(name: string, run: (step: StepContext) => T | Promise<T>, options?: StepOptions): Promise<T>;
   /**
    * Waits for `duration`, counted from when it was first reached. The run ends as soon as the handler waits for nothing
    * but sleeps and signals; a later run comes back to this place. In a run that ends here the call does not return, and

@@ -19,6 +19,7 @@ export const MAX_STEPS_BYTES = 768 * 1024;
 export const readStepName = readPathName(128);
 
 const MAX_TIME = 8.64e15;
+const readTries = readInteger(1, 2_147_483_647);
 const readMoment = readInteger(0, MAX_TIME);
 
 /** One record; of several members the first in the order of `JobStep` counts. @throws {ApiError} 400 */
@@ -26,7 +27,7 @@ export const readStep: Reader<StepRecord> = (value, field) => {
   if (isObject(value)) {
     if ('result' in value) return { result: shallow(value.result ?? null, field) };
     if ('error' in value) return { error: shallow(value.error ?? null, field) };
-    if ('until' in value) return { until: readMoment(value.until, `${field}.until`) };
+    if ('until' in value) return readPending(value, field);
     if (isObject(value.signal)) {
       const { payload = null, at } = value.signal;
       return { signal: { payload: shallow(payload, field), at: readMoment(at, `${field}.signal.at`) } };
@@ -36,15 +37,24 @@ export const readStep: Reader<StepRecord> = (value, field) => {
   throw invalidRequest(field, `${field} must be an object with result, error, until, signal or timed_out.`);
 };
 
+/** A sleep, or the wait for a signal or for the next try of a step. */
+function readPending({ until, tries, failed }: Record<string, unknown>, field: string): StepRecord {
+  const pending: StepRecord = { until: readMoment(until, `${field}.until`) };
+  if (tries === undefined) return pending;
+  const count = readTries(tries, `${field}.tries`);
+  return { ...pending, tries: count, failed: shallow(failed ?? null, field) };
+}
+
 /** The value, unless it nests too deeply to be stored. @throws {ApiError} 400 */
 function shallow(value: unknown, field: string): unknown {
   storableText(value, field);
   return value;
 }
 
-export function readStepSaid({ result, until, timed_out, error }: Record<string, unknown>): StepRecord {
+export function readStepSaid(said: Record<string, unknown>): StepRecord {
+  const { result, until, timed_out, error, tries, failed } = said;
   const isResult = until === undefined && timed_out === undefined && error === undefined;
-  return readStep(isResult ? { result } : defined({ until, timed_out, error }), 'step');
+  return readStep(isResult ? { result } : defined({ until, timed_out, error, tries, failed }), 'step');
 }
 
 /** Records by name. @throws {ApiError} 400; 413 when they are more than a job may have */
@@ -65,12 +75,22 @@ export function parseSteps(text: string | undefined): Steps {
   return Object.assign(noSteps(), text === undefined ? {} : JSON.parse(text));
 }
 
+/** What a job keeps when it begins again: its failed steps are tried again. Undefined: everything. */
+export function withoutFailures(steps: Steps): Steps | undefined {
+  const entries = Object.entries(steps);
+  const kept = entries.filter(([, { error, tries }]) => error === undefined && tries === undefined);
+  if (kept.length === entries.length) return undefined;
+  const left = noSteps();
+  for (const [name, record] of kept) left[name] = record;
+  return left;
+}
+
 /** Is nothing more to come? A sleep's moment may still be followed by a signal, or by its absence. */
 export const isFinal = (record: StepRecord): boolean => record.until === undefined;
 
 /**
  * A job's steps while a handler reports more. The first result of a name wins; only a moment gives way to what
- * followed it.
+ * followed it: also that of a step's next try.
  */
 export class StepBook {
   readonly steps: Steps;
@@ -88,7 +108,8 @@ export class StepBook {
    */
   add(name: string, record: StepRecord): StepRecord | undefined {
     const before = own(this.steps, name);
-    if (before !== undefined && (isFinal(before) || !isFinal(record))) return before;
+    const isNext = isFinal(record) || (record.tries ?? 0) > (before?.tries ?? 0);
+    if (before !== undefined && (isFinal(before) || !isNext)) return before;
     const size = this.size ?? sizeOf(this.steps);
     const count = size.count + (before === undefined ? 1 : 0);
     const bytes = size.bytes + entryBytes(name, record) - (before === undefined ? 0 : entryBytes(name, before));

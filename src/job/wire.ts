@@ -113,8 +113,12 @@ export interface JobStep {
   /** The step is done. */
   result?: unknown;
   error?: unknown;
-  /** It sleeps, or waits for a signal, until then. */
+  /** It sleeps, or waits for a signal, until then. With `tries` it is a step that is tried again then. */
   until?: number;
+  /** How often the step was tried. */
+  tries?: number;
+  /** Why its last try failed. */
+  failed?: unknown;
   signal?: { payload: unknown; at: number };
   /** The signal has not come in time. */
   timed_out?: true;

@@ -68,6 +68,7 @@ const SHARED = [
   'job/ids.ts',
   'job/near-miss.ts',
   'job/own.ts',
+  'job/retry/delay.ts',
 ];
 
 /** The order inside the queue: an import goes to the left, or stays. Features do not know each other. */

@@ -17,6 +17,7 @@ import { forgetKey } from '../store/unique-keys';
 import { movable } from './legal-move';
 import { patch } from './patch';
 import { refuseMoving } from './refuse-moving';
+import { forgetFailures } from './steps';
 
 export function secondLife(row: JobRow, override: Override = {}): { body: JobBody; history: JobHistory } {
   const body = bodyOf(row);
@@ -81,6 +82,7 @@ export function redrive(q: QueueParts, id: string, options: RedriveOptions, now:
     },
     now,
   );
+  forgetFailures(q, row.key, now);
   return change ? patch(q, { ...change, id }, now) : viewOfRow(q, after, now);
 }
 

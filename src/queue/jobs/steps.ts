@@ -3,7 +3,7 @@
  * and redrives.
  */
 import { own } from '../../job/own';
-import { parseSteps, StepBook, type StepRecord, type Steps } from '../../job/steps';
+import { parseSteps, StepBook, type StepRecord, type Steps, withoutFailures } from '../../job/steps';
 import type { StepReceipt, StepRequest } from '../../rpc/workers';
 import { mustFindForReport } from '../read/find';
 import type { Named, Stored } from '../store/parts';
@@ -22,6 +22,12 @@ export function recordSteps(q: Stored, key: number, said: Steps, now: number): {
   for (const [name, record] of Object.entries(said)) book.add(name, record);
   if (book.isChanged) q.store.checkpoints.saveSteps(key, book.text, now);
   return { steps: book.steps, isNew: book.isChanged };
+}
+
+/** A job that begins again tries its failed steps again. One row if there are any. */
+export function forgetFailures(q: Stored, key: number, now: number): void {
+  const kept = withoutFailures(recordedSteps(q, key));
+  if (kept) q.store.checkpoints.saveSteps(key, JSON.stringify(kept), now);
 }
 
 /** Records one step. @param record JSON text @returns the earlier record, which wins. @throws {ApiError} 413 */

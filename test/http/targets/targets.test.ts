@@ -59,7 +59,18 @@ describe('targets', () => {
     await stopIn(stops);
     expect(await target('WORK')).toMatchObject({
       state: 'up',
-      types: ['work.do', 'work.narrow', 'work.pair', 'work.patient', 'work.steps', 'work.talk'],
+      types: [
+        ...[
+          'work.do',
+          'work.narrow',
+          'work.pair',
+          'work.patient',
+          'work.race',
+          'work.steps',
+          'work.talk',
+          'work.tries',
+        ],
+      ],
       queue_states: { up: 2, paused: 0, stopped: 0 },
       queues: [
         { queue: stops, state: 'up' },

@@ -16,6 +16,39 @@ const put = (id: unknown, name: string, body: Json) => server.ok(200, 'PUT', `${
 const steps = async (id: unknown) => (await server.ok(200, 'GET', `${V1}/jobs/${id}/steps`)).steps;
 const checkpoint = (id: unknown) => `${V1}/jobs/${id}/checkpoint`;
 
+describe('a step that is tried again', () => {
+  const tried = (tries: number) => ({ until: Date.UTC(2100, 0, tries), tries, failed: { message: `try ${tries}` } });
+
+  it('gives way to its next try and to its end, not to an earlier one', async () => {
+    const id = await server.enqueue(queue);
+    await server.takeOne(queue);
+    await put(id, 'a', tried(1));
+    await put(id, 'a', tried(3));
+    await put(id, 'a', tried(2));
+    await put(id, 'a', { until: 5 });
+    expect(await steps(id)).toEqual({ a: tried(3) });
+    const wrong = { status: 400, code: 'invalid_request', field: 'step.tries' };
+    expect(await server.refusal('PUT', `${V1}/jobs/${id}/steps/b`, { until: 5, tries: 0 })).toMatchObject(wrong);
+    await put(id, 'a', { error: { message: 'in vain', tries: 4 } });
+    await put(id, 'a', tried(5));
+    expect(await steps(id)).toEqual({ a: { error: { message: 'in vain', tries: 4 } } });
+  });
+
+  it.each([false, true])('is tried again when its job begins again, in another queue: %s', async (isElsewhere) => {
+    const id = await server.enqueue(queue, { options: { retry: { max_attempts: 1, on_exhaustion: 'dead_letter' } } });
+    await server.takeOne(queue);
+    await put(id, 'done', { result: 1 });
+    await put(id, 'waits', tried(1));
+    await put(id, 'failed', { error: { message: 'in vain' } });
+    await server.nack(id);
+    const target = isElsewhere ? freshName('steps') : queue;
+    await server.ok(200, 'POST', `${V1}/dead-letter/${id}/retry`, isElsewhere ? { override: { queue: target } } : {});
+    if (isElsewhere) await object.alarm();
+    expect(await server.takeOne(target)).toMatchObject({ steps: { done: { result: 1 } } });
+    expect(await steps(id)).toEqual({ done: { result: 1 } });
+  });
+});
+
 describe('a durable step', () => {
   it('takes one row, is passed to the next attempt, and is shown nowhere else', async () => {
     const id = await server.enqueue(queue);

@@ -9,6 +9,7 @@
 import { ApiError, duplicate, type ErrorData, outcomeOf } from '../../../job/errors';
 import { routeOf } from '../../../job/ids';
 import { checkRetry } from '../../../job/retry/validate';
+import { type Steps, withoutFailures } from '../../../job/steps';
 import type { Adoption, MovedJob, MoveRequest, Override } from '../../../rpc/operations';
 import { checkRoom, isBounded, makeRoom } from '../../jobs/backpressure';
 import { rememberDeparted } from '../../jobs/departed-ids';
@@ -79,8 +80,14 @@ function packed(q: Named & Stored, row: JobRow, override: Override, at: number):
     expires_at: null,
     body: JSON.stringify(body),
     history: JSON.stringify(history),
-    ...(checkpoint && { checkpoint }),
+    ...(checkpoint && { checkpoint: { ...checkpoint, content: contentWithoutFailures(checkpoint.content) } }),
   };
+}
+
+function contentWithoutFailures(text: string): string {
+  const content: { steps?: Steps } = JSON.parse(text);
+  const steps = content.steps && withoutFailures(content.steps);
+  return steps ? JSON.stringify({ ...content, steps }) : text;
 }
 
 /** The target has answered, and the message is gone: the job goes from here, or is an ordinary dead letter again. */
