@@ -132,6 +132,9 @@ export function stepText(step: JobStep, now: number): string {
   const time = (at: number) => timeText(new Date(at).toISOString(), now);
   if (step.signal) return `signal ${time(step.signal.at)}: ${textOf(step.signal.payload)}`;
   if (step.timedOut) return 'timed out without a signal';
+  if (step.error !== undefined) return `failed: ${textOf(step.error)}`;
+  if (step.tries !== undefined)
+    return `failed ${step.tries} times, again ${time(step.until ?? now)}: ${textOf(step.failed)}`;
   if (step.until !== undefined) return `until ${time(step.until)}`;
   return `done: ${textOf(step.result ?? null)}`;
 }

@@ -79,9 +79,16 @@ export interface StoredJobs {
   patch(id: string, change: JobPatch): Promise<JobEnvelope>;
   /**
    * Makes a discarded, cancelled or retrying job available now, with attempts from 0. Not repeated after a lost answer.
+   * @param options.from name of a recorded step: it, and all that began after it, run again
    * @throws {NotFoundError} {@link ConflictError}
    */
-  retry(id: string): Promise<JobEnvelope>;
+  retry(id: string, options?: { from?: string | undefined }): Promise<JobEnvelope>;
+  /**
+   * Answers for a step without a result; a job that waits for its next try continues. Needs `admin:write`.
+   * @param result what the step returns, any JSON value
+   * @throws {NotFoundError} {@link ConflictError} while the job runs, or where the step has a result
+   */
+  answerStep(id: string, name: string, result: unknown): Promise<JobEnvelope>;
   /** Every job that matches, newest first, read page by page, each at most once. Later jobs are not included. */
   list(query?: JobQuery, options?: ListOptions): AsyncGenerator<JobEnvelope>;
   /** A page of {@link StoredJobs.list}. @param options `limit`: 1 … 200, default 100; `cursor`: a `nextCursor` */
@@ -153,7 +160,12 @@ export function createStoredJobs({ once, safely, read, settle, waitFor }: Reques
       }),
     patch: async (id, change) =>
       jobOf(await safely('PATCH', pathTo`/jobs/${id}`, jsonOf(wirePatch(change), 'The change'))),
-    retry: async (id) => jobOf(await once('POST', pathTo`/admin/jobs/${id}/retry`)),
+    retry: async (id, { from } = {}) => {
+      const body = from === undefined ? undefined : jsonOf({ from }, 'The name of the step');
+      return jobOf(await once('POST', pathTo`/admin/jobs/${id}/retry`, body));
+    },
+    answerStep: async (id, name, result) =>
+      jobOf(await safely('PUT', pathTo`/admin/jobs/${id}/steps/${name}`, jsonOf({ result }, 'The result'))),
     async *list(query = {}, options = {}) {
       yield* byCursor<JobEnvelope>(safely, { path: '/jobs', conditions: parametersOf(query), member: 'jobs' }, options);
     },

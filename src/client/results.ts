@@ -63,7 +63,10 @@ export interface JobRetries extends Named<history.JobRetries> {}
 /** The steps in an answer; their results are the handler's own. */
 export function stepsIn(steps: Record<string, wire.JobStep>): Record<string, JobStep> {
   return Object.fromEntries(
-    Object.entries(steps).map(([name, { timed_out, ...rest }]) => [name, timed_out ? { timedOut: true } : rest]),
+    Object.entries(steps).map(([name, { timed_out, ...rest }]) => [
+      name,
+      { ...rest, ...(timed_out && { timedOut: true }) },
+    ]),
   );
 }
 

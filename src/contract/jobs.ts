@@ -4,7 +4,7 @@ import type { JobState } from '../job/states';
 import type { Coalesced, EnvelopeError, JobEnvelope, JobLogLine, JobOptions, JobStep, RetryPolicy } from '../job/wire';
 import type { Checkpoint } from './checkpoints';
 import type { CursorQuery, Extent, Pagination, Time, Warned } from './common';
-import { DATA, del, get, patch, post } from './route';
+import { DATA, del, get, patch, post, put } from './route';
 
 /**
  * What is answered about one job: under `job`, and its members once more beside it for clients that read a flat answer.
@@ -219,6 +219,8 @@ export type JobChange = { [Name in OptionsThat<'patch'>]?: JobOptions[Name] | nu
 
 /** What is another in the job that runs again. */
 export type RetriedJob = JobChange & {
+  /** The name of a recorded step: it, and all that began after it, are forgotten and done again. */
+  from?: string;
   args?: unknown[];
   meta?: Record<string, unknown>;
 };
@@ -300,6 +302,10 @@ export const inspectedJobs = {
   /** Retries a job, optionally with changes. */
   retry: post<{ body: RetriedJob; 200: JobAnswer; errors: 404 | 409 | 413 | 422 }>('/jobs/:id/retry', {
     audit: 'job.retry',
+  }),
+  /** Answers for a step without a result; a job that waits for its next try continues. */
+  answerStep: put<{ body: { result: unknown }; 200: JobAnswer; errors: 404 | 409 | 413 }>('/jobs/:id/steps/:name', {
+    audit: 'job.step',
   }),
   /** Enqueues a copy of a job. */
   clone: post<{

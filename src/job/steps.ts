@@ -79,10 +79,17 @@ export function parseSteps(text: string | undefined): Steps {
 export function withoutFailures(steps: Steps): Steps | undefined {
   const entries = Object.entries(steps);
   const kept = entries.filter(([, { error, tries }]) => error === undefined && tries === undefined);
-  if (kept.length === entries.length) return undefined;
-  const left = noSteps();
-  for (const [name, record] of kept) left[name] = record;
-  return left;
+  return kept.length === entries.length ? undefined : Object.assign(noSteps(), Object.fromEntries(kept));
+}
+
+/**
+ * The records that began before this one, for a run that starts again from it; those of earlier versions come first.
+ * Undefined: there is no such record.
+ */
+export function stepsBefore(steps: Steps, name: string): Steps | undefined {
+  const inOrder = Object.entries(steps).sort(([, a], [, b]) => (a.seq ?? 0) - (b.seq ?? 0));
+  const at = inOrder.findIndex(([other]) => other === name);
+  return at < 0 ? undefined : Object.assign(noSteps(), Object.fromEntries(inOrder.slice(0, at)));
 }
 
 /** Is nothing more to come? A sleep's moment may still be followed by a signal, or by its absence. */
@@ -95,10 +102,13 @@ export const isFinal = (record: StepRecord): boolean => record.until === undefin
 export class StepBook {
   readonly steps: Steps;
   isChanged = false;
-  private size: { count: number; bytes: number } | undefined;
+  private size: { count: number; bytes: number; last: number } | undefined;
 
-  /** @param text JSON of what is on record */
-  constructor(text: string | undefined) {
+  /** @param text JSON of what is on record @param now epoch ms */
+  constructor(
+    text: string | undefined,
+    private readonly now: number,
+  ) {
     this.steps = parseSteps(text);
   }
 
@@ -106,20 +116,28 @@ export class StepBook {
    * Records a step. @returns an earlier record, which wins
    * @throws {ApiError} 413 when the records would be too many or too large; 400 when one nests too deep
    */
-  add(name: string, record: StepRecord): StepRecord | undefined {
+  add(name: string, given: StepRecord): StepRecord | undefined {
     const before = own(this.steps, name);
-    const isNext = isFinal(record) || (record.tries ?? 0) > (before?.tries ?? 0);
+    const isNext = isFinal(given) || (given.tries ?? 0) > (before?.tries ?? 0);
     if (before !== undefined && (isFinal(before) || !isNext)) return before;
+    this.put(name, given);
+    return undefined;
+  }
+
+  /** Records a step in the place of what was on record. @throws {ApiError} as {@link add} */
+  put(name: string, given: StepRecord): void {
+    const before = own(this.steps, name);
     const size = this.size ?? sizeOf(this.steps);
+    const seq = before?.seq ?? size.last + 1;
+    const record = { ...given, seq, at: this.now };
     const count = size.count + (before === undefined ? 1 : 0);
     const bytes = size.bytes + entryBytes(name, record) - (before === undefined ? 0 : entryBytes(name, before));
     if (count > MAX_STEPS) throw payloadTooLarge('steps', count, MAX_STEPS, 'steps');
     if (bytes > MAX_STEPS_BYTES) throw payloadTooLarge('steps', bytes, MAX_STEPS_BYTES);
     storable(`{"":${JSON.stringify(record)}}`, 'steps');
     this.steps[name] = record;
-    this.size = { count, bytes };
+    this.size = { count, bytes, last: Math.max(size.last, seq) };
     this.isChanged = true;
-    return undefined;
   }
 
   get text(): string {
@@ -127,9 +145,10 @@ export class StepBook {
   }
 }
 
-function sizeOf(steps: Steps): { count: number; bytes: number } {
+function sizeOf(steps: Steps): { count: number; bytes: number; last: number } {
   const entries = Object.entries(steps);
-  return { count: entries.length, bytes: entries.reduce((sum, [name, record]) => sum + entryBytes(name, record), 1) };
+  const bytes = entries.reduce((sum, [name, record]) => sum + entryBytes(name, record), 1);
+  return { count: entries.length, bytes, last: entries.reduce((last, [, { seq = 0 }]) => Math.max(last, seq), 0) };
 }
 
 /** Bytes of one record, with its name, its colon, and a comma or the last brace. */

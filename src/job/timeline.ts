@@ -76,7 +76,8 @@ export function timelineOf(record: JobRecord, { log, checkpoint, progress, steps
   if (checkpoint) entries.push({ ...checkpoint, kind: 'checkpoint' });
   for (const [name, step] of Object.entries(steps)) {
     const at = momentOf(step);
-    if (at !== undefined) entries.push({ at, kind: 'step', name, is: step.signal ? 'signal' : 'until' });
+    const is = KINDS.find((kind) => kind in step) ?? 'result';
+    if (at !== undefined) entries.push({ at, kind: 'step', name, is });
   }
   // Sorting keeps the order of what happened in the same millisecond.
   return entries.sort((a, b) => a.at - b.at);
@@ -87,5 +88,8 @@ function membersOf({ code, type, message, ...data }: Record<string, unknown>): R
   return code === undefined ? defined({ ...data, type }) : { ...data, error: { code, type, message } };
 }
 
-/** Only a signal, and a moment to sleep until, are on record with their times. */
-const momentOf = ({ signal, until }: StepRecord): number | undefined => signal?.at ?? until;
+/** What a step's record may be. */
+const KINDS = ['signal', 'tries', 'until', 'error', 'timed_out'] as const satisfies (keyof StepRecord)[];
+
+/** Records of earlier versions have a time only where they name one. */
+const momentOf = ({ at, signal, until }: StepRecord): number | undefined => at ?? signal?.at ?? until;

@@ -122,6 +122,10 @@ export interface JobStep {
   signal?: { payload: unknown; at: number };
   /** The signal has not come in time. */
   timed_out?: true;
+  /** Its place in the order in which the job's records began: 1, 2, …; absent in those of earlier versions. */
+  seq?: number;
+  /** When it was recorded, epoch ms. */
+  at?: number;
 }
 
 /** One line that a handler has logged about a job. */

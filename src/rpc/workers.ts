@@ -50,6 +50,14 @@ export interface SignalRequest {
   payload: string;
 }
 
+/** An operator's answer for a step. */
+export interface StepAnswer {
+  job_id: string;
+  name: string;
+  /** JSON text. */
+  result: string;
+}
+
 export interface SignalReceipt {
   job: JobView;
   /** When the first signal of that name came, epoch ms. */

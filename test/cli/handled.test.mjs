@@ -47,7 +47,9 @@ describe('tocsin', { timeout: 900_000 }, () => {
     const { job } = await json('enqueue', 'order.fulfil', '17');
     const asked = await waiting(job.id, 'signal');
     assert.equal(asked.why.hint, `tocsin signal ${job.id} 'approved by boss'`);
-    assert.deepEqual(asked.steps.charge, { result: { order: 17, receiptNumber: 'r1' } });
+    const { at, ...charge } = asked.steps.charge;
+    assert.deepEqual(charge, { result: { order: 17, receiptNumber: 'r1' }, seq: 1 });
+    assert.equal(typeof at, 'number');
     assert.deepEqual(
       asked.log.map(({ level, message, fields }) => [level, message, fields]),
       [['info', 'begun', { orderNumber: 17 }]],
@@ -95,7 +97,8 @@ describe('tocsin', { timeout: 900_000 }, () => {
       const found = await json('job', job.id);
       return found.job.state === 'completed' && found;
     });
-    assert.deepEqual(outcome.steps, { never: { timed_out: true } });
+    const { at } = outcome.steps.never;
+    assert.deepEqual(outcome.steps, { never: { timed_out: true, seq: 1, at } });
   });
 
   it('wakes a job that was put off, and makes a pending one available', async () => {

@@ -121,6 +121,12 @@ describe('output', () => {
         'done: null',
       ],
     );
+    const failed = { type: 'Refused', message: 'no' };
+    assert.equal(stepText({ error: failed }, NOW), 'failed: {"type":"Refused","message":"no"}');
+    assert.equal(
+      stepText({ until, tries: 2, failed }, NOW),
+      'failed 2 times, again 2026-01-01T14:00:00.000Z (in 2h): {"type":"Refused","message":"no"}',
+    );
     const line = logText({ at: NOW, level: 'warn', message: 'a\nb', fields: { to: 'ada' } });
     assert.equal(line, '2026-01-01T12:00:00.000Z  WARN   a b  {"to":"ada"}');
   });

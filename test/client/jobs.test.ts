@@ -3,7 +3,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { ConflictError, NotFoundError, WaitTimeoutError } from '../../src/client';
 import { freshName } from '../support/queue';
-import { server, UNKNOWN_ID } from '../support/server';
+import { server, UNKNOWN_ID, V1 } from '../support/server';
 
 import { fakeQueue } from './fake-queue';
 import { all, deadLetter, liveClient, running } from './live-client';
@@ -127,6 +127,21 @@ it('operators see why a job ended, and can give it another life', async () => {
   expect(summary).toMatchObject({ id, state: 'discarded' });
   expect(summary).not.toHaveProperty('args');
   expect(await client.jobs.retry(id)).toMatchObject({ id, state: 'available', attempt: 0 });
+});
+
+it('operators answer for a step, and start a job again from one', async () => {
+  const { id } = await client.enqueue('a.b', [], { queue, retry: { maxAttempts: 1 } });
+  await server.takeOne(queue);
+  for (const name of ['one', 'two']) await server.ok(200, 'PUT', `${V1}/jobs/${id}/steps/${name}`, { result: name });
+  await server.nack(id);
+  expect(await client.jobs.answerStep(id, 'three', { by: 'hand' })).toMatchObject({ id, state: 'discarded' });
+  expect(await client.jobs.steps(id)).toMatchObject({
+    two: { result: 'two', seq: 2 },
+    three: { result: { by: 'hand' }, seq: 3, at: expect.any(Number) },
+  });
+  await expect(client.jobs.retry(id, { from: 'four' })).rejects.toThrow(NotFoundError);
+  expect(await client.jobs.retry(id, { from: 'two' })).toMatchObject({ state: 'available' });
+  expect(Object.keys(await client.jobs.steps(id))).toEqual(['one']);
 });
 
 it('operators list jobs in the order they ask for, over pages', async () => {

@@ -5,6 +5,7 @@ import { defineHandlers, type HandlerContext, type Job } from '../../src/handler
 import { liveClient } from '../client/live-client';
 import { clock, DAY, HOUR, T0, until } from '../support/clock';
 import { Gate } from '../support/handlers';
+import { onRecord } from '../support/on-record';
 import { freshName, TestQueue } from '../support/queue';
 import { server } from '../support/server';
 
@@ -31,7 +32,7 @@ describe('a handler that is pushed to', () => {
     });
     await inState(id, 'retryable');
     expect(await client.get(id)).toMatchObject({ attempt: 1, error: { type: 'TypeError' } });
-    expect(await client.jobs.steps(id)).toEqual({ first: { result: 1 } });
+    expect(await client.jobs.steps(id)).toEqual(onRecord({ first: { result: 1 } }));
     expect(await messages(id)).toEqual(['first step done']);
 
     await object.passTo(T0 + 1000);
@@ -60,7 +61,7 @@ describe('a handler whose steps are on record', () => {
     const [object, gate] = [new TestQueue(queue), new Gate('WORK')];
     const { id } = await steps({ steps: 3, gate: gate.name });
     await gate.waiting(1);
-    expect(await client.jobs.steps(id)).toEqual({ 'step 0': { result: 1 } });
+    expect(await client.jobs.steps(id)).toEqual(onRecord({ 'step 0': { result: 1 } }));
     await object.die();
     await gate.open();
     // What it still knows of the run is its lease.

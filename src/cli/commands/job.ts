@@ -63,14 +63,15 @@ function about(name: string, summary: string, factsFirst: boolean): Action {
 function wireSteps(steps: Record<string, JobStep>): Record<string, unknown> {
   const records = Object.entries(steps).map(([name, { timedOut, ...rest }]) => [
     name,
-    timedOut ? { timed_out: true } : rest,
+    { ...rest, ...(timedOut && { timed_out: true }) },
   ]);
   return Object.fromEntries(records);
 }
 
 /** What is on record, the newest last, and whether anything of it was left out. */
 function stepsOf(steps: Record<string, JobStep>, now: number, full: boolean): [text: string, isCut: boolean] {
-  const all = Object.entries(steps).map(([name, step]): Fact => [name, stepText(step, now)]);
+  const inOrder = Object.entries(steps).sort(([, a], [, b]) => (a.seq ?? 0) - (b.seq ?? 0));
+  const all = inOrder.map(([name, step]): Fact => [name, stepText(step, now)]);
   const left = full ? 0 : Math.max(0, all.length - LAST_STEPS);
   const [text, isCut] = brief(all.slice(left), full);
   return [left > 0 ? `… and ${left} earlier steps\n${text}` : text, isCut || left > 0];

@@ -32,11 +32,19 @@ export const jobs = action('jobs', 'list jobs, newest first', { flags: FLAGS }, 
 
 type Change = (tocsin: TocsinClient, id: string) => Promise<JobEnvelope>;
 
+const JOB_IDS = [['<id...>', 'ids of the jobs']] as const;
+const FROM = 'forget this recorded step and all that began after it, and run them again';
+
 const changing = (name: string, summary: string, change: Change) =>
-  action(name, summary, { takes: [['<id...>', 'ids of the jobs']] }, (opened, ids) => each(opened, ids, change));
+  action(name, summary, { takes: JOB_IDS }, (opened, ids) => each(opened, ids, change));
 
 export const changes: readonly Action[] = [
-  changing('retry', 'retry jobs: discarded, cancelled, or waiting for a retry', ({ jobs }, id) => jobs.retry(id)),
+  action(
+    'retry',
+    'retry jobs: discarded, cancelled, or waiting for a retry',
+    { takes: JOB_IDS, flags: { from: ['--from <step>', FROM] } },
+    (opened, ids) => each(opened, ids, ({ jobs }, id) => jobs.retry(id, opened.members)),
+  ),
   changing('cancel', 'cancel jobs that have not ended', (tocsin, id) => tocsin.cancel(id)),
   changing('activate', 'activate jobs that were enqueued as pending', ({ jobs }, id) => jobs.activate(id)),
   action(

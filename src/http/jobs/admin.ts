@@ -11,11 +11,16 @@ import {
   type JobSummary,
   jobItems,
 } from '../../contract/jobs';
+import { storableText } from '../../job/attempt/notes';
 import { defined } from '../../job/envelope/fields';
+import { parseReport } from '../../job/envelope/json';
+import { MAX_ENVELOPE_BYTES } from '../../job/envelope/names';
+import { invalidRequest } from '../../job/errors';
 import { fingerprintOfFailure } from '../../job/failures/fingerprint';
 import { lastFailure } from '../../job/failures/last';
 import type { Selection } from '../../job/filter';
 import type { JobView } from '../../job/record';
+import { readStepName } from '../../job/steps';
 import type { EnvelopeError, JobEnvelope } from '../../job/wire';
 import { type BulkAction, SORT_KEYS } from '../../rpc/operations';
 import { beginning } from '../audit/entry';
@@ -28,8 +33,9 @@ import { holdPage } from '../request/held';
 import { REPLAYED } from '../request/idempotency';
 import { readAtomicity, requireConfirmation } from '../request/many-jobs';
 import { listMembers, readPaging } from '../request/pagination';
-import { callJob } from '../request/path';
+import { callJob, pathParam } from '../request/path';
 import { wantsParam, wordParam } from '../request/query';
+import { refuseRedacted } from '../request/redacted';
 import { serve } from '../route';
 import { cloneJob, retryEdited } from './again';
 import { patchJob } from './patch';
@@ -53,6 +59,7 @@ export const adminJobRoutes = [
     show,
     change: async (c) => answerJob(c, await patchJob(c)),
     retry: async (c) => answerJob(c, await retryEdited(c)),
+    answerStep,
     clone: cloneJob,
     runNow: async (c) => answerJob(c, await callJob(c, (queue, id) => queue.runNow(id))),
     cancel: async (c) => answerJob(c, await callJob(c, (queue, id) => queue.cancel(id))),
@@ -76,6 +83,15 @@ async function show(c: AppContext): Promise<Answer<InspectedJob>> {
     ...(failure && { fingerprint: fingerprintOfFailure(failure) }),
     ...(story && (await storyMembers(c, story))),
   });
+}
+
+async function answerStep(c: AppContext) {
+  const name = readStepName(pathParam(c, 'name'), 'name');
+  const body = await readBody(c, MAX_ENVELOPE_BYTES, parseReport);
+  refuseRedacted(c, body, 'result');
+  if (body.result === undefined) throw invalidRequest('result', 'result is required: what the step returns, or null.');
+  const result = storableText(body.result, 'result');
+  return answerJob(c, await callJob(c, (queue, job_id) => queue.answerStep({ job_id, name, result })));
 }
 
 /** An error with its stack in lines, as the admin UI shows it. */

@@ -9,6 +9,7 @@ import { invalidRequest, unsupported } from '../../job/errors';
 import { notKnown } from '../../job/near-miss';
 import { factsOf, optionsThat } from '../../job/options';
 import type { JobBody, JobView } from '../../job/record';
+import { readStepName } from '../../job/steps';
 import type { Edit } from '../../rpc/queue';
 import type { AppContext } from '../context';
 import { type JsonObject, readOptionalBody } from '../request/body';
@@ -35,11 +36,14 @@ const OF_ITS_REQUEST = ['traceparent', 'tracestate'];
 export async function retryEdited(c: AppContext): Promise<JobView> {
   const body = (await readOptionalBody(c, MAX_ENVELOPE_BYTES, parseEnvelope)) ?? {};
   refuseRedacted(c, body, 'args');
-  const { args, meta, ...rest } = body;
+  const { args, meta, from, ...rest } = body;
   const given = defined({ args: args ?? undefined, meta: meta ?? undefined });
   const change = Object.keys(rest).length > 0 ? readPatch(rest, Date.now()) : undefined;
   const edit = Object.keys(given).length > 0 ? await readEdit(c, given) : undefined;
-  return callJob(c, (queue, id) => queue.redrive(id, { deadLetterOnly: false, ...defined({ edit, change }) }));
+  const options = { deadLetterOnly: false, ...defined({ edit, change }) };
+  if (from === undefined) return callJob(c, (queue, id) => queue.redrive(id, options));
+  const step = readStepName(from, 'from');
+  return callJob(c, (queue, id) => queue.restart(id, step, options));
 }
 
 async function readEdit(c: AppContext, given: JsonObject): Promise<Edit> {

@@ -32,7 +32,7 @@ export class GatheredNotes {
   /** The job records a step. @returns the earlier record, which wins. @throws {ApiError} as `StepBook.add` */
   recordStep(key: number, name: string, record: StepRecord): StepRecord | undefined {
     const said = this.of(key);
-    said.steps ??= new StepBook(this.q.store.checkpoints.steps(key));
+    said.steps ??= new StepBook(this.q.store.checkpoints.steps(key), this.now);
     return said.steps.add(name, record);
   }
 

@@ -3,7 +3,7 @@
 import { parseExactly } from '../../job/envelope/exact';
 import { withinBytes } from '../../job/envelope/fields';
 import { MAX_ENVELOPE_BYTES, MAX_META_BYTES } from '../../job/envelope/names';
-import { notFound } from '../../job/errors';
+import { conflict, notFound } from '../../job/errors';
 import type { JobBody, JobHistory, JobView } from '../../job/record';
 import { checkRetry } from '../../job/retry/validate';
 import type { Override } from '../../rpc/operations';
@@ -13,11 +13,12 @@ import { type JobRow, STATE } from '../store/job-row';
 import { move, remove } from '../store/jobs';
 import type { Named, Observed, QueueParts, Stored } from '../store/parts';
 import { bodyOf, historyOf } from '../store/row-texts';
+import { isSnoozed } from '../store/rows';
 import { forgetKey } from '../store/unique-keys';
 import { movable } from './legal-move';
 import { patch } from './patch';
 import { refuseMoving } from './refuse-moving';
-import { forgetFailures } from './steps';
+import { keptSteps } from './steps';
 
 export function secondLife(row: JobRow, override: Override = {}): { body: JobBody; history: JobHistory } {
   const body = bodyOf(row);
@@ -61,12 +62,17 @@ export function boundedLife(row: JobRow, override: Override = {}): ReturnType<ty
   return life;
 }
 
-/** `discarded`, `cancelled` or `retryable` → `available`. @throws {ApiError} 404, 409, 422 (an invalid retry policy) */
-export function redrive(q: QueueParts, id: string, options: RedriveOptions, now: number): JobView {
+/**
+ * `discarded`, `cancelled` or `retryable` → `available`. @param from name of a recorded step: it and all that began
+ * after it run again @throws {ApiError} 404, 409, 422 (an invalid retry policy)
+ */
+export function redrive(q: QueueParts, id: string, options: RedriveOptions, now: number, from?: string): JobView {
   const { edit, change } = options;
   const found = options.deadLetterOnly ? { row: deadLetterRow(q, id) } : mustFind(q, id);
   const { row } = movable(q, id, found, 'redrive', ' and cannot be retried.', now);
   refuseMoving(q, row);
+  if (from !== undefined && isSnoozed(row, historyOf(row))) throw asleep(id);
+  const steps = keptSteps(q, row.key, from);
   const { body, history } = boundedLife(row, options.override);
   if (edit) applyEdit(q, row, body, edit);
   if (options.override?.retry) checkRetry(q.config.retryLayers(row.type, { ...(body.retry && { retry: body.retry }) }));
@@ -82,9 +88,16 @@ export function redrive(q: QueueParts, id: string, options: RedriveOptions, now:
     },
     now,
   );
-  forgetFailures(q, row.key, now);
+  if (steps) q.store.checkpoints.saveSteps(row.key, JSON.stringify(steps), now);
   return change ? patch(q, { ...change, id }, now) : viewOfRow(q, after, now);
 }
+
+const asleep = (id: string) =>
+  conflict(
+    `Job ${id} sleeps in the middle of its work, so it cannot start again from a step.`,
+    { job_id: id, current_state: 'retryable' },
+    'Cancel it first: POST /ojs/v1/admin/jobs/:id/cancel.',
+  );
 
 /** Replaces the job's own values by an operator's. @throws {ApiError} 413 when that makes it too large */
 function applyEdit(q: Stored, row: JobRow, body: JobBody, { args, meta, fingerprint }: Edit): void {

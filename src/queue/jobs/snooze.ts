@@ -6,10 +6,10 @@ import { MAX_DURATION_MS } from '../../job/duration';
 import { conflict } from '../../job/errors';
 import { firstStart } from '../../job/history';
 import { own } from '../../job/own';
-import type { Snooze } from '../../job/record';
+import type { JobView, Snooze } from '../../job/record';
 import { isFinal, parseSteps, type Steps } from '../../job/steps';
-import type { SignalReceipt, SignalRequest } from '../../rpc/workers';
-import { viewOfRow } from '../read/find';
+import type { SignalReceipt, SignalRequest, StepAnswer } from '../../rpc/workers';
+import { mustFind, viewOfRow } from '../read/find';
 import type { Active } from '../store/active';
 import type { JobRow } from '../store/job-row';
 import { move } from '../store/jobs';
@@ -18,7 +18,8 @@ import { historyOf } from '../store/row-texts';
 import { isSnoozed, stateOf } from '../store/rows';
 import { giveBackToChunk, goBack, isOutOfTurn } from './chunk-order';
 import { openRow } from './fence';
-import { recordedSteps, recordSteps } from './steps';
+import { refuseMoving } from './refuse-moving';
+import { recordedSteps, recordSteps, replaceStep } from './steps';
 
 /** Pause of a handler that continues at once without anything new on record, ms: it might do so for ever. */
 const IDLE_PAUSE_MS = 1_000;
@@ -82,6 +83,28 @@ export function signal(q: QueueParts, { job_id, name, payload }: SignalRequest, 
   );
   const isPending = before?.until !== undefined && before.until > now;
   return { job: viewOfRow(q, wake(q, row, isPending ? undefined : name, now), now), at: now };
+}
+
+/**
+ * Records an operator's answer for a step that has no result yet. A job that sleeps until the next try of the step
+ * continues now. @throws {ApiError} 404; 409 while the job runs or has completed, and where there is a result; 413
+ */
+export function answerStep(q: QueueParts, { job_id, name, result }: StepAnswer, now: number): JobView {
+  const { row } = mustFind(q, job_id);
+  const state = row ? stateOf(row, q.store.leases.active.has(row.key), now) : 'completed';
+  const refused = (why: string, hint?: string) =>
+    conflict(`The step ${name} of job ${job_id} cannot be answered: ${why}`, { job_id, current_state: state }, hint);
+  if (!row || state === 'completed') throw refused('the job has completed.');
+  if (state === 'active')
+    throw refused('the job is active.', 'Try again when the attempt has ended, or cancel the job.');
+  refuseMoving(q, row);
+  const before = own(recordedSteps(q, row.key), name);
+  if (before?.until !== undefined && before.tries === undefined) {
+    throw refused('the job sleeps, or waits for a signal, under this name.', 'Send the signal instead.');
+  }
+  if (before && isFinal(before) && before.error === undefined) throw refused('it has a result on record.');
+  replaceStep(q, row.key, name, { result: JSON.parse(result) }, now);
+  return viewOfRow(q, before?.tries === undefined ? row : wake(q, row, undefined, now), now);
 }
 
 /** Continues the job now if it waits for this signal. @param name undefined: its handler has said that it does */

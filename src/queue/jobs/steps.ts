@@ -2,8 +2,9 @@
  * Durable steps: recorded work that the next run does not repeat. Stored with the checkpoint; they outlive retries
  * and redrives.
  */
+import { notFound } from '../../job/errors';
 import { own } from '../../job/own';
-import { parseSteps, StepBook, type StepRecord, type Steps, withoutFailures } from '../../job/steps';
+import { parseSteps, StepBook, type StepRecord, type Steps, stepsBefore, withoutFailures } from '../../job/steps';
 import type { StepReceipt, StepRequest } from '../../rpc/workers';
 import { mustFindForReport } from '../read/find';
 import type { Named, Stored } from '../store/parts';
@@ -18,16 +19,29 @@ export function recordedSteps(q: Stored, key: number): Steps {
  * @throws {ApiError} 413 when that would be too much; then nothing has changed
  */
 export function recordSteps(q: Stored, key: number, said: Steps, now: number): { steps: Steps; isNew: boolean } {
-  const book = new StepBook(q.store.checkpoints.steps(key));
+  const book = new StepBook(q.store.checkpoints.steps(key), now);
   for (const [name, record] of Object.entries(said)) book.add(name, record);
   if (book.isChanged) q.store.checkpoints.saveSteps(key, book.text, now);
   return { steps: book.steps, isNew: book.isChanged };
 }
 
-/** A job that begins again tries its failed steps again. One row if there are any. */
-export function forgetFailures(q: Stored, key: number, now: number): void {
-  const kept = withoutFailures(recordedSteps(q, key));
-  if (kept) q.store.checkpoints.saveSteps(key, JSON.stringify(kept), now);
+/**
+ * What a job that begins again keeps on record: its failed steps are tried again. @param from also this step, and all
+ * that began after it. Undefined: everything. @throws {ApiError} 404 when nothing is on record under this name
+ */
+export function keptSteps(q: Stored, key: number, from: string | undefined): Steps | undefined {
+  const steps = recordedSteps(q, key);
+  if (from === undefined) return withoutFailures(steps);
+  const before = stepsBefore(steps, from);
+  if (before === undefined) throw notFound('step', from, 'GET /ojs/v1/jobs/:id/steps lists what is on record.');
+  return withoutFailures(before) ?? before;
+}
+
+/** Records a step in the place of what was on record of it. One row. @throws {ApiError} 413 */
+export function replaceStep(q: Stored, key: number, name: string, record: StepRecord, now: number): void {
+  const book = new StepBook(q.store.checkpoints.steps(key), now);
+  book.put(name, record);
+  q.store.checkpoints.saveSteps(key, book.text, now);
 }
 
 /** Records one step. @param record JSON text @returns the earlier record, which wins. @throws {ApiError} 413 */

@@ -16,6 +16,7 @@ import type {
   RemovalView,
 } from '../../rpc/operations';
 import type { RedriveOptions } from '../../rpc/queue';
+import type { StepAnswer } from '../../rpc/workers';
 import {
   change,
   consider,
@@ -40,6 +41,7 @@ import { limitKeys, rateLimits } from '../features/limits/report';
 import { bulk, checkItem } from '../jobs/bulk-act';
 import { group, unknownGroup } from '../jobs/group-detail';
 import { deleteDeadLetter, redrive } from '../jobs/redrive';
+import { answerStep } from '../jobs/snooze';
 import { refuseGivenUp } from '../jobs/ticket';
 import type { QueueLife } from '../life';
 import { beginExport, exportPage } from '../read/export';
@@ -58,6 +60,10 @@ function changedGroup(q: QueueParts, name: string, change: GroupChange | null, n
 export const OPERATOR_VERBS = {
   /** `discarded`, `cancelled` or `retryable` → `available`, attempt 0. With `deadLetterOnly`: 404 unless dead. */
   redrive: change((q, now, id: string, options: RedriveOptions) => redrive(q, id, options, now)),
+  /** {@link redrive} that also forgets the step `from` and all that began after it. 404 without such a record. */
+  restart: change((q, now, id: string, from: string, options: RedriveOptions) => redrive(q, id, options, now, from)),
+  /** Records an operator's answer for a step without a result. */
+  answerStep: change((q, now, answer: StepAnswer) => answerStep(q, answer, now)),
   deleteDeadLetter: change((q, now, id: string) => deleteDeadLetter(q, id, now)),
   /** One transaction for at most 1000 ids. */
   bulk: writeIfExists(

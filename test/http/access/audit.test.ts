@@ -112,6 +112,7 @@ describe('a write by an operator', () => {
       ['defaults.configure', null, 'PUT', '/admin/queues/_default/config', { concurrency: null }],
       ['job.change', job, 'PATCH', `/admin/jobs/${job}`, { priority: 5 }],
       ['job.cancel', job, 'POST', `/admin/jobs/${job}/cancel`],
+      ['job.step', job, 'PUT', `/admin/jobs/${job}/steps/charge`, { result: { paid: true } }],
       ['job.retry', job, 'POST', `/admin/jobs/${job}/retry`],
       ['jobs.cancel', null, 'POST', '/jobs/bulk/cancel', { job_ids: [other] }],
       ['jobs.retry', null, 'POST', '/jobs/bulk/retry', { filter: { queue, state: 'cancelled' } }],

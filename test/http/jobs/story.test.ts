@@ -36,6 +36,8 @@ it('a timeline lists attempts with times, delays, workers and errors, and everyt
     parent: { id: parent, state: 'available' },
     children: { items: [{ id: child, state: 'scheduled' }], more: false },
   });
+  const step = { kind: 'step', name: 'one', is: 'result', at: expect.any(String) };
+  expect(waiting.timeline).toContainEqual(step);
   expect(kinds(waiting)).toEqual(
     expect.arrayContaining(['created', 'attempt_started', 'log', 'progress', 'checkpoint', 'attempt_failed']),
   );

@@ -1,6 +1,7 @@
 /** A handler that goes on later, at a moment or at a signal: over HTTP, by workers that pull. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { clock, DAY, HOUR, iso, MINUTE, SECOND, T0 } from '../../support/clock';
+import { onRecord } from '../../support/on-record';
 import { freshName, steady, TestQueue } from '../../support/queue';
 import { type Json, server, UNKNOWN_ID, V1 } from '../../support/server';
 
@@ -119,7 +120,7 @@ describe('a job whose handler continues later', () => {
       expect(await server.refusal(method, `${V1}${path}`, body)).toMatchObject({ status: 409 });
     }
     await server.ok(200, 'PUT', `${V1}/jobs/${id}/steps/b`, { result: 2, ...about(second) });
-    expect(await steps(id)).toEqual({ a: { result: 1 }, b: { result: 2 } });
+    expect(await steps(id)).toEqual(onRecord({ a: { result: 1 }, b: { result: 2 } }));
     expect(await server.job(id)).toMatchObject({ state: 'active' });
     expect(await server.job(id)).not.toHaveProperty('delivery_id');
     await server.ok(200, 'POST', `${V1}/workers/ack`, { job_id: id, ...about(second) });
@@ -241,7 +242,7 @@ describe('a job whose handler continues later', () => {
     expect(await server.takeOne(queue)).toMatchObject({ id: first, steps: { one: { result: 1 } } });
     await snooze(job, { in: 0, steps: { one: { result: 2 } } });
     expect(await server.job(first)).toMatchObject({ state: 'scheduled', scheduled_at: iso(T0 + 1 + SECOND) });
-    expect(await steps(first)).toEqual({ one: { result: 1 } });
+    expect(await steps(first)).toEqual(onRecord({ one: { result: 1 } }));
   });
 
   it('gets the same answer when the report is sent again, and 409 when another attempt runs', async () => {
@@ -342,13 +343,13 @@ describe('a signal', () => {
     await snooze(await server.takeOne(queue), { ...wait, in: 1000, steps: { approved: { until: T0 + 1000 } } });
     clock.advance(1000);
     const job = await server.takeOne(queue);
-    expect(job.steps).toEqual({ approved: { until: T0 + 1000 } });
+    expect(job.steps).toEqual(onRecord({ approved: { until: T0 + 1000 } }));
     await server.ok(200, 'PUT', `${V1}/jobs/${id}/steps/approved`, { timed_out: true, attempt: 1 });
     expect(await server.refusal('POST', `${V1}/jobs/${id}/signals/approved`, {})).toMatchObject({
       status: 409,
       code: 'conflict',
     });
-    expect(await steps(id)).toEqual({ approved: { timed_out: true } });
+    expect(await steps(id)).toEqual(onRecord({ approved: { timed_out: true } }));
   });
 
   it('wakes no job whose wait was over before the job was given a later time, and is found then', async () => {

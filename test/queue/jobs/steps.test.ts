@@ -1,6 +1,7 @@
 /** Durable steps and the log of a job, over HTTP. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { isLong } from '../../support/long';
+import { onRecord, stamped } from '../../support/on-record';
 import { freshName, TestQueue } from '../../support/queue';
 import { type Json, server, UNKNOWN_ID, V1 } from '../../support/server';
 
@@ -26,12 +27,12 @@ describe('a step that is tried again', () => {
     await put(id, 'a', tried(3));
     await put(id, 'a', tried(2));
     await put(id, 'a', { until: 5 });
-    expect(await steps(id)).toEqual({ a: tried(3) });
+    expect(await steps(id)).toEqual(onRecord({ a: tried(3) }));
     const wrong = { status: 400, code: 'invalid_request', field: 'step.tries' };
     expect(await server.refusal('PUT', `${V1}/jobs/${id}/steps/b`, { until: 5, tries: 0 })).toMatchObject(wrong);
     await put(id, 'a', { error: { message: 'in vain', tries: 4 } });
     await put(id, 'a', tried(5));
-    expect(await steps(id)).toEqual({ a: { error: { message: 'in vain', tries: 4 } } });
+    expect(await steps(id)).toEqual(onRecord({ a: { error: { message: 'in vain', tries: 4 } } }));
   });
 
   it.each([false, true])('is tried again when its job begins again, in another queue: %s', async (isElsewhere) => {
@@ -45,7 +46,7 @@ describe('a step that is tried again', () => {
     await server.ok(200, 'POST', `${V1}/dead-letter/${id}/retry`, isElsewhere ? { override: { queue: target } } : {});
     if (isElsewhere) await object.alarm();
     expect(await server.takeOne(target)).toMatchObject({ steps: { done: { result: 1 } } });
-    expect(await steps(id)).toEqual({ done: { result: 1 } });
+    expect(await steps(id)).toEqual(onRecord({ done: { result: 1 } }));
   });
 });
 
@@ -64,13 +65,13 @@ describe('a durable step', () => {
       expect(written - alarms).toBe(1);
     }
     const recorded = { charge: { result: { paid: 5 } }, mail: { result: null } };
-    expect(await steps(id)).toEqual(recorded);
+    expect(await steps(id)).toEqual(onRecord(recorded));
     expect(await server.job(id)).not.toHaveProperty('steps');
     await object.evict();
     await server.failNow(id);
     expect(await server.takeOne(queue)).toMatchObject({ id, attempt: 2, steps: recorded });
     await server.ack(id);
-    expect(await steps(id)).toEqual(recorded);
+    expect(await steps(id)).toEqual(onRecord(recorded));
   });
 
   it('that is reported again keeps its first result and writes nothing', async () => {
@@ -78,9 +79,12 @@ describe('a durable step', () => {
     await server.takeOne(queue);
     await put(id, 'once', { result: 1 });
     await object.startCounting();
-    expect(await put(id, 'once', { result: 2 })).toEqual({ job_id: id, name: 'once', recorded: true, result: 1 });
+    expect(await put(id, 'once', { result: 2 })).toEqual({
+      ...{ job_id: id, name: 'once', recorded: true },
+      ...stamped({ result: 1 }, 1),
+    });
     expect((await object.counted()).written).toBe(0);
-    expect(await steps(id)).toEqual({ once: { result: 1 } });
+    expect(await steps(id)).toEqual(onRecord({ once: { result: 1 } }));
   });
 
   it('lies beside the checkpoint: neither shows in the other, nor goes with it', async () => {
@@ -102,7 +106,7 @@ describe('a durable step', () => {
     });
     await server.ok(200, 'DELETE', checkpoint(id));
     expect(await server.refusal('GET', checkpoint(id))).toMatchObject({ status: 404 });
-    expect(await steps(id)).toEqual({ a: { result: 'é' }, b: { result: null } });
+    expect(await steps(id)).toEqual(onRecord({ a: { result: 'é' }, b: { result: null } }));
     expect(await server.ok(200, 'PUT', checkpoint(id), { state: 2 })).toMatchObject({ sequence: 1 });
   });
 
