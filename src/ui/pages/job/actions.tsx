@@ -9,7 +9,8 @@ import { href, navigate, segment, withQuery } from '../../core/router';
 import { can } from '../../core/session';
 import type { Job } from './types';
 
-const RETRIED: readonly string[] = ['discarded', 'cancelled', 'retryable'];
+/** States from which a job runs again. */
+export const RETRIED: readonly string[] = ['discarded', 'cancelled', 'retryable'];
 const WAITS: readonly string[] = ['pending', 'scheduled', 'available', 'retryable'];
 const RUN_NOW: readonly string[] = ['pending', 'scheduled', 'retryable'];
 const ENDED: readonly string[] = ['completed', 'cancelled', 'discarded'];

@@ -103,7 +103,7 @@ function Shown({ job, reload }: { job: Job; reload: () => void }) {
         <div>
           <Section title="Trace">
             <div class="card">
-              <Trace of={job} />
+              <Trace of={job} reload={reload} />
             </div>
           </Section>
           <Section title="Log">

@@ -73,14 +73,16 @@ function attemptSpans(job: Job, now: number): TraceRow[] {
   return spans;
 }
 
-/** Steps are recorded in their order, but only sleeps and signals with a time: the others lie between those. */
+/** The end of a step is on record, of a sleep its beginning too; earlier versions have neither for steps. */
+const endOf = ({ signal, until, at }: JobStep): number | undefined => until ?? signal?.at ?? at;
+
 function stepSpans({ steps, waiting_for: waiting }: Job, run: Pick<TraceRow, 'from' | 'to'>): TraceRow[] {
   let { from } = run;
-  const spans = Object.keys(steps).map((name): TraceRow => {
-    const step = Object.getOwnPropertyDescriptor(steps, name)?.value as JobStep;
-    const end = step.signal?.at ?? step.until;
+  const inOrder = Object.entries(steps).sort(([, a], [, b]) => (a.seq ?? 0) - (b.seq ?? 0));
+  const spans = inOrder.map(([name, step]): TraceRow => {
+    const end = endOf(step);
     const isPending = end !== undefined && end > run.to;
-    const since = isPending && waiting ? Date.parse(waiting.since) : undefined;
+    const since = (step.until && step.at) ?? (isPending && waiting ? Date.parse(waiting.since) : undefined);
     const span = {
       key: `step ${name}`,
       name,
@@ -96,7 +98,7 @@ function stepSpans({ steps, waiting_for: waiting }: Job, run: Pick<TraceRow, 'fr
   let { to } = run;
   for (const span of spans.toReversed()) {
     const { step = {} } = span;
-    if (step.signal ?? step.until) to = Math.min(to, span.isRough ? span.to : span.from);
+    if (endOf(step) !== undefined) to = Math.min(to, span.isRough ? span.to : span.from);
     else span.to = Math.max(span.from, to);
   }
   return spans;
@@ -106,6 +108,7 @@ function stateOf(step: JobStep, isPending: boolean, awaits: boolean): Required<P
   if ('result' in step) return { state: 'step done', look: GOOD };
   if ('error' in step) return { state: 'step failed', look: BAD };
   if (step.signal) return { state: 'signal received', look: ['green', 'events'] };
+  if (step.tries !== undefined) return { state: `tried ${step.tries}×`, look: ['amber', 'waiting'] };
   if (step.until === undefined) return { state: 'signal timed out', look: ['amber', 'waiting'] };
   return { state: awaits ? 'waits for the signal' : isPending ? 'sleeps' : 'slept', look: WAITING };
 }

@@ -7,10 +7,15 @@ import { Icon } from '../../components/icon';
 import { Json } from '../../components/json';
 import { Facts } from '../../components/page';
 import { Button, Duration, Foreign, Time } from '../../components/text';
+import { api } from '../../core/api';
 import { useNow } from '../../core/clock';
+import { askAndAct } from '../../core/dialogs';
 import { absolute, duration, number } from '../../core/format';
+import { segment } from '../../core/router';
+import { can } from '../../core/session';
+import { RETRIED } from './actions';
 import { spansOf, type TraceRow } from './spans';
-import type { Job } from './types';
+import { isAsleep, type Job } from './types';
 
 /** Rows at first, the newest, and how many more are shown at a time. */
 const SHOWN = 60;
@@ -24,7 +29,7 @@ interface Axis {
   end: number;
 }
 
-export function Trace({ of: job }: { of: Job }) {
+export function Trace({ of: job, reload }: { of: Job; reload: () => void }) {
   const now = useNow();
   const [most, setMost] = useState(SHOWN);
   const [toggled, setToggled] = useState<ReadonlySet<string>>(new Set());
@@ -61,6 +66,9 @@ export function Trace({ of: job }: { of: Job }) {
             <Row
               key={span.key}
               {...{ span, axis }}
+              onAgain={
+                mayStartAgain(job) ? (name) => startAgain(job, name).then((done) => done && reload()) : undefined
+              }
               isOpen={toggled.has(span.key) !== (span.key === failed)}
               onToggle={toggle}
             />
@@ -69,15 +77,41 @@ export function Trace({ of: job }: { of: Job }) {
       </table>
       {spans.some(({ isRough }) => isRough) && (
         <p class="faint">
-          Steps are recorded without times. A striped bar is the time within which the step ran, or began to wait.
+          The start of a step is not recorded. A striped bar is the time within which the step ran, or began to wait.
         </p>
       )}
     </>
   );
 }
 
-function Row(props: { span: TraceRow; axis: Axis; isOpen: boolean; onToggle: (key: string) => void }) {
-  const { span, axis, isOpen, onToggle } = props;
+const mayStartAgain = (job: Job) => can('admin:write') && RETRIED.includes(job.state) && !isAsleep(job);
+
+function startAgain({ id, steps }: Job, from: string): Promise<boolean> {
+  const all = Object.entries(steps);
+  const first = all.find(([name]) => name === from)?.[1].seq ?? 0;
+  const names = all.flatMap(([name, { seq = 0 }]) => (seq >= first ? [name] : []));
+  const forgotten = `${names.slice(0, 10).join(', ')}${names.length > 10 ? ` and ${names.length - 10} more` : ''}`;
+  return askAndAct(
+    {
+      title: 'Run again from this step?',
+      text: `The job forgets ${forgotten}, and runs them again. Earlier steps keep their results.`,
+      action: 'Run again',
+    },
+    () => api.post(`admin/jobs/${segment(id)}/retry`, { from }),
+    'It runs again.',
+  );
+}
+
+interface RowProps {
+  span: TraceRow;
+  axis: Axis;
+  isOpen: boolean;
+  onToggle: (key: string) => void;
+  /** Starts the job again from this step; absent: it cannot. */
+  onAgain?: ((name: string) => void) | undefined;
+}
+
+function Row({ span, axis, isOpen, onToggle, onAgain }: RowProps) {
   const { key, name, state, look, brief, isInner, isMoment, isRough, from, to } = span;
   const detail = detailOf(span);
   const named = <Foreign>{name}</Foreign>;
@@ -109,6 +143,7 @@ function Row(props: { span: TraceRow; axis: Axis; isOpen: boolean; onToggle: (ke
         <tr>
           <td colSpan={3} class="detail">
             {detail}
+            {span.step && onAgain && <Button icon="retry" label="Run again from here" onClick={() => onAgain(name)} />}
           </td>
         </tr>
       )}
@@ -161,11 +196,14 @@ function detailOf({ attempt, step, from, to }: TraceRow): ComponentChildren {
   if ('error' in step) return <Json value={step.error} label="error of the step" open={2} />;
   if (step.signal) return <Json value={step.signal.payload} label="payload of the signal" open={2} />;
   return (
-    <Facts
-      of={[
-        ['From', <Time at={from} />],
-        ['Until', <Time at={step.until ?? to} />],
-      ]}
-    />
+    <>
+      <Facts
+        of={[
+          ['From', <Time at={from} />],
+          [step.tries === undefined ? 'Until' : 'Next try', <Time at={step.until ?? to} />],
+        ]}
+      />
+      {step.failed !== undefined && <Json value={step.failed} label="error of the last try" open={2} />}
+    </>
   );
 }
