@@ -2,7 +2,7 @@
 import { Argument, Command, InvalidArgumentError, Option } from 'commander';
 import type { TocsinClient } from '../client/client';
 import { wired } from '../producer/names';
-import { type ConnectionOptions, connect, type Endpoint, endpointOf, type Write, writer } from './connection';
+import { type ConnectionOptions, connect, type Endpoint, endpointOf, requestsTo, warner } from './connection';
 import { CliError, usageError } from './failure';
 import { jsonText, printable, type Terminal } from './output';
 
@@ -10,7 +10,8 @@ export interface Session {
   tocsin: TocsinClient;
   endpoint: Endpoint;
   terminal: Terminal;
-  write: Write;
+  /** Sends a request as it is, and answers what the server does. It is not repeated after a lost answer. */
+  write(method: string, path: string, body?: object): Promise<Record<string, unknown>>;
   /** Prints `value` as a line of JSON under `--json`, else the text. Scripts rely on members: only add them. */
   answer(value: object, text: () => string): void;
 }
@@ -25,11 +26,12 @@ export function remote(name: string, description: string): Command {
 
 /** Opens the connection that the options of a command name. */
 export function session(terminal: Terminal, options: ConnectionOptions): Session {
+  const endpoint = endpointOf(options, terminal.env);
+  const { once } = requestsTo(endpoint, { onWarning: warner(options, terminal) });
   return {
-    tocsin: connect(options, terminal),
-    endpoint: endpointOf(options, terminal.env),
-    terminal,
-    write: writer(options, terminal),
+    ...{ tocsin: connect(options, terminal), endpoint, terminal },
+    write: async (method, path, body) =>
+      ((await once(method, path, body && JSON.stringify(body))) ?? {}) as Record<string, unknown>,
     answer: (value, text) => print(terminal, options.json, value, text),
   };
 }

@@ -46,7 +46,7 @@ const RETRY = { attempts: 3, baseMs: 100, maxMs: 2_000 } as const;
 const TIMEOUT_MS = 30_000;
 
 /** Warnings of the server: among the JSON, or beside what is printed. */
-function warner(options: ConnectionOptions, terminal: Terminal): (warning: string) => void {
+export function warner(options: ConnectionOptions, terminal: Terminal): (warning: string) => void {
   return (warning) => {
     if (options.json) terminal.warnings.push(warning);
     else notice(terminal, `warning: ${warning}`);
@@ -68,15 +68,4 @@ export function requestsTo(
   const settings = { key: endpoint.key, timeoutMs: TIMEOUT_MS, signal, now: Date.now, onWarning };
   const retrier = { ...RETRY, random: Math.random, signal, sleep };
   return createRequests(createSend({ url: endpoint.url }, settings), retrier, TIMEOUT_MS, Date.now);
-}
-
-/** Sends a request as it is, and answers what the server does. It is not repeated after a lost answer. */
-export type Write = (method: string, path: string, body?: object) => Promise<Record<string, unknown>>;
-
-export function writer(options: ConnectionOptions, terminal: Terminal): Write {
-  return async (method, path, body) => {
-    const requests = requestsTo(endpointOf(options, terminal.env), { onWarning: warner(options, terminal) });
-    const answer = await requests.once(method, path, body && JSON.stringify(body));
-    return (answer ?? {}) as Record<string, unknown>;
-  };
 }

@@ -132,7 +132,7 @@ function wordsOf(error: TocsinError, where: Where | undefined): { message: strin
     };
   }
   if (code === 'redirected') return { message, hint: 'Set the address that it leads to with --url or TOCSIN_URL.' };
-  // A queue says in JSON what is wrong, with a code of its own.
+  // A queue reports errors in JSON, with a code of its own.
   if (code === `http_${status}` && status >= 500) {
     const hint = 'A proxy answered, or the Worker fails. See its log with: npx wrangler tail';
     return { message: `${at} answered ${status} without an error of the queue.`, hint };
@@ -183,7 +183,7 @@ const CAUSES: Readonly<Record<string, string>> = {
   UND_ERR_CONNECT_TIMEOUT: 'the connection took too long',
 };
 
-/** The innermost cause: `fetch failed` alone says nothing. */
+/** The innermost cause: `fetch failed` alone explains nothing. */
 function causeOf(error: Error): string {
   let last = error;
   for (;;) {

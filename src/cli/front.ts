@@ -10,11 +10,11 @@ import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { stripVTControlCharacters } from 'node:util';
 
-/** The header with the secret, and the variable that tells it to the Worker. */
+/** The header with the secret, and the variable that passes it to the Worker. */
 const HEADER = 'tocsin-localhost-secret';
 const VARIABLE = 'LOCALHOST_SECRET';
 
-/** A developer's machine has no places: what the configuration says of one holds in production only. */
+/** A developer's machine has no places: the configured one applies in production only. */
 export const ANYWHERE: readonly string[] = ['--var', 'DATA_LOCATION:'];
 
 /** Hosts that no name server decides about. */

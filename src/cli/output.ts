@@ -20,7 +20,7 @@ export interface Terminal {
   screen?: Screen | undefined;
 }
 
-/** A window that a program draws on and that tells of each key. */
+/** A window that a program draws on and that reports each key. */
 export interface Screen {
   columns(): number;
   rows(): number;

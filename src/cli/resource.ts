@@ -52,7 +52,7 @@ const TIME = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/;
 
 function factOf(name: string, value: unknown, now: number): unknown {
   if (value === null || (Array.isArray(value) && value.length === 0)) return undefined;
-  // Arguments are what their job says; any other list is one of names.
+  // Arguments may be anything; any other list of texts is one of names.
   const isNames = name !== 'args' && Array.isArray(value) && value.every((one) => typeof one === 'string');
   if (isNames) return value.join(', ');
   if (typeof value === 'string' && TIME.test(value)) return timeText(value, now);

@@ -14,7 +14,7 @@ export function settingsLines(deployment: Deployment): SettingsLine[] {
     { name: 'handlers', message: handlers.join(', ') },
     {
       name: 'queues',
-      message: said(
+      message: namesText(
         queues.map(({ name }) => name),
         queues.flatMap(({ name, changed }) => changed.map((setting) => `${name}.${setting}`)),
         more > 0 ? `and ${more} more` : '',
@@ -22,21 +22,21 @@ export function settingsLines(deployment: Deployment): SettingsLine[] {
     },
     {
       name: 'limits',
-      message: said(
+      message: namesText(
         limits.map(({ key }) => key),
         limits.flatMap(({ key, override }) => (override ? [key] : [])),
       ),
     },
-    { name: 'schedules', message: stated(crons.map((one) => ({ ...one, active: one.enabled }))) },
-    { name: 'webhooks', message: stated(webhooks) },
-    { name: 'alerts', message: stated(alerts) },
+    { name: 'schedules', message: statesText(crons.map((one) => ({ ...one, active: one.enabled }))) },
+    { name: 'webhooks', message: statesText(webhooks) },
+    { name: 'alerts', message: statesText(alerts) },
   ];
   return lines.filter(({ message }) => message !== '');
 }
 
 /** What operators may change, delete and switch off. */
-function stated(all: readonly { name: string; state: string; active?: boolean | undefined }[]): string {
-  return said(
+function statesText(all: readonly { name: string; state: string; active?: boolean | undefined }[]): string {
+  return namesText(
     all.map(({ name }) => name),
     all.flatMap(({ name, state, active }) =>
       state === 'changed' || state === 'deleted' ? [`${name} (${state})`] : active === false ? [`${name} (off)`] : [],
@@ -44,7 +44,7 @@ function stated(all: readonly { name: string; state: string; active?: boolean | 
   );
 }
 
-function said(declared: readonly string[], changed: readonly string[], more = ''): string {
+function namesText(declared: readonly string[], changed: readonly string[], more = ''): string {
   if (declared.length === 0) return '';
   const names = [declared.join(', '), more].filter(Boolean).join(' ');
   return `in code: ${names}${changed.length > 0 ? `; changed by an operator: ${changed.join(', ')}` : ''}`;

@@ -10,7 +10,7 @@ export function processTerminal(): Terminal {
     if (error.code === 'EPIPE') process.exit(0);
     process.stderr.write(`tocsin: The output cannot be written: ${reasonOf(error)}.\n`, () => process.exit(1));
   });
-  // No one is left to tell.
+  // No one is left to read it.
   process.stderr.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') process.exit(1);
   });

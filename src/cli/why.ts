@@ -38,8 +38,8 @@ const COMMANDS: { [Reason in WaitingReason]?: (job: JobEnvelope, waiting: Envelo
 function fromState(job: JobEnvelope, now: number): Explanation {
   if (job.state === 'active') {
     const { workerId, attempt, maxAttempts, lastHeartbeatAt, leaseExpiresAt } = job;
-    const heard = lastHeartbeatAt ? ` Its worker was last seen ${whenText(lastHeartbeatAt, now)}.` : '';
-    const text = `It is running${workerId ? ` at ${workerId}` : ''}, attempt ${attempt} of ${maxAttempts}.${heard}`;
+    const seen = lastHeartbeatAt ? ` Its worker was last seen ${whenText(lastHeartbeatAt, now)}.` : '';
+    const text = `It is running${workerId ? ` at ${workerId}` : ''}, attempt ${attempt} of ${maxAttempts}.${seen}`;
     const { startedAt: since } = job;
     return { reason: 'running', text, ...(since && { since }), ...(leaseExpiresAt && { until: leaseExpiresAt }) };
   }

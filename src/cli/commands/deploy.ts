@@ -30,9 +30,9 @@ export function deployCommand(terminal: Terminal): Command {
     .allowUnknownOption()
     .action(async (more: string[], options: ConnectionOptions) => {
       const began = Date.now() - CLOCKS_DIFFER_MS;
-      const said = await deployed(more, options.json === true);
+      const printed = await deployed(more, options.json === true);
       if (more.includes('--dry-run')) return;
-      const url = options.url ?? (terminal.env.TOCSIN_URL || said);
+      const url = options.url ?? (terminal.env.TOCSIN_URL || printed);
       if (url === undefined) {
         const hint = 'Set --url or TOCSIN_URL, then run: npx tocsin apply';
         terminal.err(`tocsin: deployed, but its address is not known, so no schedule was started.\n→ ${hint}\n`);
@@ -53,7 +53,7 @@ export function deployCommand(terminal: Terminal): Command {
     });
 }
 
-/** Runs wrangler. @returns the address that it has deployed to, as far as it says */
+/** Runs wrangler. @returns the address that it deployed to, if it reports one */
 async function deployed(more: readonly string[], json: boolean): Promise<string | undefined> {
   const { node, script } = runnableWrangler(process.cwd());
   const notes = mkdtempSync(join(tmpdir(), 'tocsin-deploy-'));

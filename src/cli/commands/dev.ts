@@ -24,7 +24,7 @@ interface Options {
 const LOOK_MS = 200;
 const PORTS = 20;
 
-/** wrangler says so when it serves what was edited. */
+/** wrangler prints this when it serves an edit. */
 const RELOADED = 'updated and ready';
 
 /** Any request has the Worker put into effect what its code declares. A failing one is not shown to the user. */
@@ -73,11 +73,11 @@ export function devCommand(terminal: Terminal): Command {
       for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, stop);
       onceOrphaned(() => stop('SIGTERM'));
       const over = new AbortController();
-      const said = announce(url, terminal, options, over.signal);
+      const announced = announce(url, terminal, options, over.signal);
       const [code] = await ended;
       front?.close();
       over.abort();
-      await said;
+      await announced;
       if (stopped === 'SIGINT') return;
       const exit = stopped === undefined ? (code ?? EXIT.failure) : 128 + constants.signals[stopped];
       if (exit !== 0) throw new CliError(`wrangler dev exited with code ${exit}.`, undefined, 'ended', exit);

@@ -38,7 +38,8 @@ export const exporting = action(
       return undefined;
     }
     const written = await inFile(output, (write) => exportTo(opened, queues, ended, write));
-    return { value: { file: output, queues: written }, text: table(['QUEUE', 'JOBS'], written.map(cellsOf)) };
+    const rows = written.map(({ queue, jobs }) => [queue, jobs]);
+    return { value: { file: output, queues: written }, text: table(['QUEUE', 'JOBS'], rows) };
   },
 );
 
@@ -70,8 +71,6 @@ interface Exported {
   queue: string;
   jobs: number;
 }
-
-const cellsOf = ({ queue, jobs }: Exported) => [queue, jobs];
 
 async function exportTo(
   { tocsin, terminal }: Session,
@@ -188,7 +187,7 @@ function textOf(all: readonly Imported[], settings: DeploymentImported): string 
   const rows = all.map(({ queue, imported, known, schedules }) => [queue, imported, known, schedules]);
   const left = [
     ...all.flatMap(({ queue, notKept }) =>
-      Object.entries(notKept).map(([what, n]) => `${queue}: ${n} ${wordsOf(what)}`),
+      Object.entries(notKept).map(([what, n]) => `${queue}: ${n} ${own(WORDS, what) ?? what}`),
     ),
     ...Object.entries(settings.not_kept).map(([what, n]) => `deployment: ${n} ${what} differ from those here`),
   ];
@@ -202,5 +201,3 @@ const WORDS: Readonly<Record<string, string>> = {
   scheduleExists: 'schedules whose names are taken',
   settings: 'settings, because the queue keeps its own',
 };
-
-const wordsOf = (what: string) => own(WORDS, what) ?? what;

@@ -151,11 +151,12 @@ async function askFormat(): Promise<ConfigFormat> {
 }
 
 async function agree(terminal: Terminal, message: string): Promise<void> {
-  if (await terminal.confirm(message)) return;
-  throw new CliError('Nothing was written.', undefined, 'declined');
+  if (!(await terminal.confirm(message))) throw declined();
 }
 
 function answered<T>(value: T): Exclude<T, symbol> {
-  if (!isCancel(value)) return value as Exclude<T, symbol>;
-  throw new CliError('Nothing was written.', undefined, 'declined');
+  if (isCancel(value)) throw declined();
+  return value as Exclude<T, symbol>;
 }
+
+const declined = () => new CliError('Nothing was written.', undefined, 'declined');

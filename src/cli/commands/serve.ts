@@ -57,7 +57,7 @@ export function backupCommand(terminal: Terminal): Command {
     .action(async (target: string, { state, json }: { state: string; json?: boolean }) => {
       const { heldMs, ...copied } = await backUp(state, target, terminal.now);
       const held = heldMs === undefined ? 'Nothing was running.' : `Writes were blocked for ${heldMs} ms.`;
-      print(terminal, json, { ...copied, heldMs: heldMs ?? null }, () => `${said(copied)}\n${held}`);
+      print(terminal, json, { ...copied, heldMs: heldMs ?? null }, () => `${copiedText(copied)}\n${held}`);
     });
 }
 
@@ -69,8 +69,8 @@ export function restoreCommand(terminal: Terminal): Command {
     .option('--json', 'print JSON')
     .action(async (backup: string, { state, json }: { state: string; json?: boolean }) => {
       const copied = await restore(backup, state);
-      print(terminal, json, copied, () => said(copied));
+      print(terminal, json, copied, () => copiedText(copied));
     });
 }
 
-const said = ({ folder, files, bytes }: Copied) => `${folder}  ${files} files, ${(bytes / 1e6).toFixed(1)} MB`;
+const copiedText = ({ folder, files, bytes }: Copied) => `${folder}  ${files} files, ${(bytes / 1e6).toFixed(1)} MB`;

@@ -44,7 +44,7 @@ export const tail = action(
   },
 );
 
-/** What the server says of the stream concerns whatever is shown of it. */
+/** Events about the stream itself are shown whatever the filters are. */
 const isAboutStream = ({ type }: QueueEvent) => type.startsWith('system.');
 
 /** Events that are asked about together, at most. */

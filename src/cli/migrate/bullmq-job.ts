@@ -78,7 +78,7 @@ function retentionOf({ removeOnComplete, removeOnFail }: Options): Mapped<Remark
 const isNumbered = (removal: Removal | undefined): boolean =>
   typeof removal === 'object' ? removal.count !== undefined : typeof removal === 'number' && removal > 0;
 
-/** In ms. Undefined: as its queue says. */
+/** In ms. Undefined: the retention of its queue. */
 function ageOf(removal: Removal | undefined): number | undefined {
   if (removal === true || removal === 0) return 0;
   return typeof removal === 'object' && removal.age !== undefined ? removal.age * 1000 : undefined;

@@ -7,7 +7,7 @@ import type { FoundJob } from './found';
 
 type Origin = Pick<FoundJob, 'id' | 'queue' | 'name'>;
 
-/** What `--as` says of a name. */
+/** The new names that `--as` gives. */
 export interface Renamed {
   queue?: string;
   type?: string;
@@ -60,7 +60,7 @@ export function queueOf(name: string): string {
   return isQueueName(name) ? name : words(name, /[^\p{L}\p{N}.]+/u).join('-');
 }
 
-/** Where a job goes: what `--as` says of its name, then of its queue, then what the names become by themselves. */
+/** Where a job goes: by `--as` for its name, else by `--as` for its queue, else by its own names. */
 export function placeOf({ queue, name }: Pick<Origin, 'queue' | 'name'>, renamed: ReadonlyMap<string, Renamed>) {
   const [ofName, ofQueue] = [renamed.get(name), renamed.get(queue)];
   return {

@@ -127,8 +127,8 @@ function optionsOf(row: Row, made: number): Mapped<Remark> {
 function errorOf(output: unknown): string | undefined {
   if (output === null || output === undefined) return undefined;
   const { message, value } = output as { message?: unknown; value?: { message?: unknown } };
-  const said = message ?? value?.message;
-  return typeof said === 'string' ? said : JSON.stringify(output);
+  const text = message ?? value?.message;
+  return typeof text === 'string' ? text : JSON.stringify(output);
 }
 
 export function jobOf(row: Row, now: number): Finding {
@@ -170,11 +170,11 @@ export function scheduleOf(row: Row, queue: Row): Finding {
     return { kind: 'broken', of: 'schedule', id, queue: name, name, message };
   }
   const given = (row.options ?? {}) as Row;
-  const said = Object.entries(SEND_OPTIONS).flatMap(([option, ours]) =>
+  const sendOptions = Object.entries(SEND_OPTIONS).flatMap(([option, ours]) =>
     own(given, option) == null ? [] : [[ours, own(given, option)]],
   );
   const group = given.group as { id?: string; tier?: string } | undefined;
-  const sent = { ...queue, name, group_id: group?.id, group_tier: group?.tier, ...Object.fromEntries(said) };
+  const sent = { ...queue, name, group_id: group?.id, group_tier: group?.tier, ...Object.fromEntries(sendOptions) };
   const { options, remarks } = optionsOf(sent, 0);
   return {
     ...{ kind: 'schedule', id, queue: name, name, args: [row.data ?? null], options, remarks },

@@ -11,7 +11,7 @@ export function reportText(tally: Tally, isDry: boolean): string {
   const more = failures - refused.length;
   const parts = [
     rows.length > 0 ? table(['THEIR QUEUE', 'NAME', 'QUEUE', 'TYPE', 'JOBS', 'SCHEDULES'], rows) : '',
-    [said('jobs', jobs, isDry), said('schedules', schedules, isDry)].join('\n'),
+    [countText('jobs', jobs, isDry), countText('schedules', schedules, isDry)].join('\n'),
     section('Not quite the same here:', remarks.map(remarkText)),
     section('Not moved:', leftBehind.map(remarkText)),
     section('Refused:', [
@@ -23,7 +23,7 @@ export function reportText(tally: Tally, isDry: boolean): string {
   return parts.filter((part) => part !== '').join('\n\n');
 }
 
-function said(what: string, outcome: Moved, isDry: boolean): string {
+function countText(what: string, outcome: Moved, isDry: boolean): string {
   const { found, moved, there, superseded, refused } = outcome;
   const counts = [
     `${moved} ${isDry ? 'to move' : 'moved'}`,

@@ -23,7 +23,7 @@ export function managerOf(folder: string, env: Terminal['env']): string {
   return MANAGERS.includes(running) ? running : 'npm';
 }
 
-/** Variables by which npx tells a program where it was called. The install is about another folder. */
+/** Variables of npx about the folder of the call: the install is about another folder. */
 const OF_THE_CALL = /^(npm_(lifecycle|package|command|config_local)|INIT_CWD)/;
 
 /** Runs `install` in a folder. @param quiet print nothing @throws {CliError} when it fails */

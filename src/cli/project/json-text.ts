@@ -1,5 +1,6 @@
 /** Adds to JSON with comments so that everything else stays as its author wrote it. */
 import { findNodeAtLocation, type Node, type ParseError, parse, parseTree, printParseErrorCode } from 'jsonc-parser';
+import { isObject } from '../../job/envelope/fields';
 import { CliError } from '../failure';
 
 const LENIENT = { allowTrailingComma: true };
@@ -16,9 +17,8 @@ export function readJson(text: string, path: string): Record<string, unknown> {
       'Correct it, then run this command again.',
     );
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw new CliError(`${path} is not an object.`);
-  return value as Record<string, unknown>;
+  if (!isObject(value)) throw new CliError(`${path} is not an object.`);
+  return value;
 }
 
 export function addMember(text: string, path: readonly string[], name: string, value: unknown): string {

@@ -1,3 +1,4 @@
+import { isObject } from '../../job/envelope/fields';
 import { own } from '../../job/own';
 import { addMember, readJson } from './json-text';
 
@@ -26,7 +27,7 @@ function has(values: Record<string, unknown>, section: string, name: string): bo
   const sections = /^(dev)?dependencies$/i.test(section) ? ['dependencies', 'devDependencies'] : [section];
   return sections.some((one) => {
     const members = own(values, one);
-    return typeof members === 'object' && members !== null && Object.hasOwn(members, name);
+    return isObject(members) && Object.hasOwn(members, name);
   });
 }
 

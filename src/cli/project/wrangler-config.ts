@@ -97,27 +97,27 @@ export interface ConfigNeeds {
 export function needsOf(config: WranglerConfig, env?: string): ConfigNeeds {
   const values = valuesIn(config, env);
   // What an environment inherits is the matter of the top level.
-  const says = (...names: (typeof DECIDING)[number][]) =>
+  const decides = (...names: (typeof DECIDING)[number][]) =>
     env === undefined || names.some((name) => ownOf(config, env)[name] !== undefined);
   const all = classesMade(declaringIn(config, env));
   const made = new Map(all.map(({ className, sql }) => [className, sql]));
   const date = typeof values.compatibility_date === 'string' ? values.compatibility_date : '';
   const flags = listOf(values.compatibility_flags);
-  const classes = says('migrations', 'exports') ? OBJECT_CLASSES : [];
-  const lacking = NEEDED_FLAGS.filter(({ flag, since }) => date < since && !saysOfFlag(flags, flag));
+  const classes = decides('migrations', 'exports') ? OBJECT_CLASSES : [];
+  const lacking = NEEDED_FLAGS.filter(({ flag, since }) => date < since && !decidesFlag(flags, flag));
   return {
     classes: classes.filter((name) => !made.has(name)),
     withoutSqlite: classes.filter((name) => made.get(name) === false),
-    flags: says('compatibility_flags', 'compatibility_date') ? lacking : [],
+    flags: decides('compatibility_flags', 'compatibility_date') ? lacking : [],
   };
 }
 
 /** Is a flag set, or refused by the flag that means its opposite? */
-function saysOfFlag(flags: readonly unknown[], flag: string): boolean {
+function decidesFlag(flags: readonly unknown[], flag: string): boolean {
   return [flag, `no_${flag}`, flag.replace(/^enable_/, 'disable_')].some((name) => flags.includes(name));
 }
 
-/** What makes the classes of a part: an environment that says nothing of them has those of the top level. */
+/** What makes the classes of a part: an environment without them inherits those of the top level. */
 export function declaringIn(config: WranglerConfig, env: string | undefined): Declaring {
   const { migrations, exports } = ownOf(config, env);
   return migrations === undefined && exports === undefined ? config.values : { migrations, exports };
@@ -173,7 +173,7 @@ function extendJson(config: WranglerConfig, needs: ConfigNeeds, migration: NewMi
   const add = (to: string, name: 'migrations' | 'compatibility_flags', values: readonly unknown[]) => {
     if (Array.isArray(own[name]))
       return values.reduce<string>((text, value) => addItem(text, [...way, name], value), to);
-    // What an environment says takes the place of what it would inherit.
+    // A list of an environment replaces the inherited one.
     return addMember(to, way, name, [...listOf(valuesIn(config, env)[name]), ...values]);
   };
   const flags = needs.flags.map(({ flag }) => flag);

@@ -35,7 +35,7 @@ import {
 import { leftBehind } from './left-behind';
 import { type Door, knock } from './local-socket';
 
-/** The file of a backup that says what is in it. It is written last: without it a backup is not whole. */
+/** The list of the files of a backup. It is written last: without it a backup is not whole. */
 const LIST = 'backup.json';
 
 /** A file that was changed within this time before its copy may change again without looking newer, ms. */

@@ -15,7 +15,7 @@ export interface RuntimeConfig {
   workers: readonly BuiltWorker[];
   objects: string;
   address: string;
-  /** Requests come through a proxy, which says who sent them and over which protocol. */
+  /** Requests come through a proxy, whose headers name the client and the protocol. */
   behindProxy?: boolean;
   tls?: { certificate: string; key: string };
   /** Where the program reaches the queue's Worker: the runtime starts in the folder of this socket. */
@@ -73,7 +73,7 @@ function clusterText({ cluster }: RuntimeConfig): string {
     .join(', ')}),`;
 }
 
-/** Headers by which a proxy says what it knows of a request. Any client may send them. */
+/** Headers with which a proxy describes a request. Any client may send them. */
 const FORWARDED = [
   'CF-Connecting-IP',
   'Forwarded',

@@ -6,7 +6,7 @@ import { byLine } from './local-socket';
 
 export type Level = 'debug' | 'info' | 'warn' | 'error';
 
-/** Who says something: the program, the runtime, or the code of a Worker. */
+/** Where a line comes from: the program, the runtime, or the code of a Worker. */
 export type LogSource = 'serve' | 'workerd' | 'worker';
 
 const LEVELS: Readonly<Record<string, Level>> = {

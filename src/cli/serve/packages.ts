@@ -14,16 +14,9 @@ export interface Workerd {
 
 /** The runtime of this folder's project, else the one beside this program. @throws {CliError} where there is none */
 export function findWorkerd(): Workerd {
-  const {
-    default: binary,
-    version,
-    compatibilityDate: newestDate,
-  } = required<{
-    default: string;
-    version: string;
-    compatibilityDate: string;
-  }>('workerd', [], 'tocsin serve runs the queue on workerd');
-  return { binary, version, newestDate };
+  type Package = { default: string; version: string; compatibilityDate: string };
+  const found = required<Package>('workerd', [], 'tocsin serve runs the queue on workerd');
+  return { binary: found.default, version: found.version, newestDate: found.compatibilityDate };
 }
 
 /** Finds the bundler of a Worker's own project, else in the same places. @throws {CliError} where there is none */

@@ -46,7 +46,7 @@ export class Runtime {
   /** It stands still; `released` resolves when it may be started again. */
   private held: { id: number; released: Promise<void>; release(): void } | undefined;
   private holds = 0;
-  /** What it said last of why it cannot continue. */
+  /** The first error that it logged since its start. */
   private complaint = '';
 
   constructor(private readonly options: RuntimeOptions) {}
@@ -55,7 +55,7 @@ export class Runtime {
   async start(): Promise<void> {
     const died = await this.launch();
     if (died === undefined || this.ending) return;
-    // It was killed: that says nothing about its configuration.
+    // It was killed: this does not depend on its configuration.
     if (died.startsWith('SIG')) await this.again(died);
     else throw this.notStarted(died);
   }
@@ -181,7 +181,7 @@ export class Runtime {
     return how;
   }
 
-  /** The port, once it says that it listens at all sockets. */
+  /** The port, once it reports that it listens at all sockets. */
   private listening({ stdio }: ChildProcess): Promise<number> {
     const wanted = new Set(['http', ...(this.options.folder.inner === undefined ? [] : ['inner'])]);
     let port = 0;

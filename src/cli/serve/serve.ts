@@ -229,7 +229,7 @@ function refusePlace(location: unknown = ''): void {
   throw usageError(`DATA_LOCATION=${location}: only Cloudflare can keep data in a place.`, hint);
 }
 
-/** Without a key only this machine is served, and only where the address says so. */
+/** Without a key only this machine is served, and only at a loopback address. */
 function openLoopback(queue: Record<string, string>, { host, behindProxy }: ServeOptions): void {
   if (behindProxy) {
     const message = 'No key is set, so every client of the proxy could do everything.';

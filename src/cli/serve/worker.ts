@@ -173,7 +173,7 @@ function build(settings: unknown): void {
   if (typeof command !== 'string' || command === '') return;
   const { status, stdout, stderr } = spawnSync(command, { cwd: resolve(cwd), shell: true, encoding: 'utf8' });
   if (status === 0) return;
-  const said = stripVTControlCharacters(`${stdout}${stderr}`).trim().split('\n');
-  const why = said.find((line) => /error/i.test(line)) ?? said.at(-1);
+  const output = stripVTControlCharacters(`${stdout}${stderr}`).trim().split('\n');
+  const why = output.find((line) => /error/i.test(line)) ?? output.at(-1);
   throw new CliError(`The build "${command}" ended with code ${status}.`, why);
 }

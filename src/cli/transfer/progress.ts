@@ -1,4 +1,4 @@
-/** One line that says how far a long command is, for a human who looks on. */
+/** One line with the progress of a long command, for a human at a terminal. */
 import type { Terminal } from '../output';
 import { cutTo } from '../top/text';
 

@@ -40,7 +40,7 @@ export async function readSections(path: string, visitor: Visitor = {}): Promise
       if (!reader.end) continue;
       const queue = queueOf(reader);
       if (queue === null) contents.isDeployment = true;
-      else contents.queues.push({ queue, jobs: sumOf(reader.end.jobs) });
+      else contents.queues.push({ queue, jobs: Object.values(reader.end.jobs).reduce((sum, n) => sum + n, 0) });
       if (queue !== null) promised.delete(queue);
       await visitor.end?.(reader.end);
     }
@@ -58,8 +58,6 @@ export async function readSections(path: string, visitor: Visitor = {}): Promise
 }
 
 const queueOf = ({ header }: PartReader): string | null => header?.queue ?? null;
-
-const sumOf = (counts: Record<string, number>) => Object.values(counts).reduce((sum, n) => sum + n, 0);
 
 function queuesIn({ lines }: Part): string[] {
   return lines.flatMap((line) => {
