@@ -102,11 +102,9 @@ async function persistently<T>(ask: () => Promise<T>, isWanted: (answer: T) => b
       const answer = await ask();
       if (isWanted(answer) || tries === TRIES) return answer;
     } catch (error) {
-      const isFinal = error instanceof UnauthorizedError || isWrong(error);
-      if (isFinal || tries === TRIES) throw error;
+      const isWrong = error instanceof TocsinError && error.code === 'invalid_configuration';
+      if (isWrong || error instanceof UnauthorizedError || tries === TRIES) throw error;
     }
     await pause(PAUSE_MS);
   }
 }
-
-const isWrong = (error: unknown) => error instanceof TocsinError && error.code === 'invalid_configuration';

@@ -1,12 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { TocsinClient } from '../../client/client';
 import { usageError } from '../failure';
 import { openBullMQ } from './bullmq';
 import type { ForeignQueues, FoundSchedule, Opening } from './found';
 import { openGraphileWorker } from './graphile-worker';
-import type { Renamed } from './names';
 import { openPgBoss } from './pg-boss';
-import { Sender } from './send';
+import { Sender, type Sending } from './send';
 import { openSidekiq } from './sidekiq';
 import { Tally } from './tally';
 
@@ -30,17 +28,13 @@ export type SystemName = keyof typeof SYSTEMS;
 
 export const SYSTEM_NAMES = Object.keys(SYSTEMS) as SystemName[];
 
-export interface Migration {
+export interface Migration extends Pick<Sending, 'tocsin' | 'renamed' | 'now'> {
   system: SystemName;
   url: string;
   within: string | undefined;
   crontab: string | undefined;
   /** Queues there; undefined: all. */
   queues: readonly string[] | undefined;
-  renamed: ReadonlyMap<string, Renamed>;
-  /** Absent: nothing is sent. */
-  tocsin: TocsinClient | undefined;
-  now: () => number;
   /** Called after each thing that was read. */
   progress: (tally: Tally) => void;
 }

@@ -13,14 +13,12 @@ const LOCKS = {
   'bun.lockb': 'bun',
 } as const;
 
-const MANAGERS = ['npm', 'pnpm', 'yarn', 'bun'];
-
 /** The package manager of a project: by its lock file, else the one that runs this program, else npm. */
 export function managerOf(folder: string, env: Terminal['env']): string {
   const lock = Object.entries(LOCKS).find(([file]) => existsSync(join(folder, file)));
   if (lock) return lock[1];
   const running = env.npm_config_user_agent?.split('/')[0] ?? '';
-  return MANAGERS.includes(running) ? running : 'npm';
+  return Object.values<string>(LOCKS).includes(running) ? running : 'npm';
 }
 
 /** Variables of npx about the folder of the call: the install is about another folder. */
