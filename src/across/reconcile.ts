@@ -18,7 +18,7 @@ export interface DeclaredKind<Entry, Existing> {
   find(name: string): Existing | undefined | Promise<Existing | undefined>;
   /** In the form for comparison: without what an operator may change at any time. */
   textOf(existing: Existing): string;
-  /** Somebody else made it, if it was never applied. Absent: it cannot be. */
+  /** Was it made by another author, if it was never applied? Absent: it cannot be. */
   isForeign?(existing: Existing, entry: Entry): boolean;
   /** @param mustReset even if nothing seems to differ @returns the text of what is in effect */
   put(name: string, entry: Entry, existing: Existing | undefined, mustReset: boolean): Promise<string>;
