@@ -2,10 +2,11 @@
  * Cron entries wherever they are: the directory knows each name's queue. A change is noted there, made, then noted as
  * done (`src/directory/crons.ts`); one that was cut off is finished by the next.
  */
+
 import type { Env } from '../config';
 import { inParallel } from '../durable/parallel';
 import type { CronDefinition } from '../job/cron/definition';
-import { ApiError, notFound, type Outcome, unsupported, unwrap } from '../job/errors';
+import { ApiError, atIndex, notFound, type Outcome, unsupported, unwrap } from '../job/errors';
 import type { CronPlace, CronSummary, CronView } from '../rpc/cron';
 import { MAX_QUEUES_AT_ONCE } from '../rpc/directory';
 import type { QueueApi } from '../rpc/queue';
@@ -170,4 +171,48 @@ export async function readCrons(env: Env, located: readonly Located[], isPage = 
     }
   });
   return located.flatMap(({ name }) => found.get(name) ?? []);
+}
+
+/** Changes under way at a time. */
+const WIDTH = 10;
+
+export interface GroupEntry {
+  view: CronView;
+  change: 'created' | 'updated' | 'unchanged';
+}
+
+/**
+ * Makes `definitions` the entries of the group. @param known all existing entries
+ * @returns the entries in the order of the definitions, and the names of those that were deleted
+ * @throws {ApiError} with `details.index` of the first definition that could not be saved
+ */
+export async function replaceCronGroup(
+  env: Env,
+  group: string,
+  definitions: readonly CronDefinition[],
+  known: readonly Located[],
+): Promise<{ entries: GroupEntry[]; deleted: string[] }> {
+  const listed = new Set(definitions.map(({ name }) => name));
+  const gone = known.filter((entry) => entry.group === group && !listed.has(entry.name)).map(({ name }) => name);
+  const existing = known.filter(({ name }) => listed.has(name));
+  const before = new Map((await readCrons(env, existing)).map((view) => [view.definition.name, view]));
+  const save = async (definition: CronDefinition, index: number): Promise<GroupEntry> => {
+    try {
+      const former = before.get(definition.name);
+      const view = await saveCron(env, definition, former);
+      const unchanged = former !== undefined && view.version === former.version;
+      return { view, change: view.created ? 'created' : unchanged ? 'unchanged' : 'updated' };
+    } catch (error) {
+      throw atIndex(error, index);
+    }
+  };
+  const entries = await inParallel([...definitions.entries()], ([index, definition]) => save(definition, index), WIDTH);
+  // Deletes last, so that a change that fails halfway removes nothing.
+  await deleteCrons(env, gone);
+  return { entries, deleted: gone };
+}
+
+/** Deletes these entries; an entry that is already deleted is not an error. */
+export async function deleteCrons(env: Env, names: readonly string[]): Promise<void> {
+  await inParallel(names, (name) => ifThere(deleteCron(env, name)), WIDTH);
 }

@@ -34,11 +34,6 @@ export async function homesOf(env: Env, ids: readonly string[]): Promise<Map<str
   );
 }
 
-/** The queue that this id's route belongs to, if there is one. It need not hold the job. */
-export async function queueOfRoute(env: Env, id: string): Promise<string | undefined> {
-  return (await homesOf(env, [id])).get(id);
-}
-
 /**
  * Runs `call` on the queue that holds the job. @returns its result; 404 when no queue has it or `id` is not a job id
  */
@@ -49,7 +44,7 @@ export async function withJob<T>(
 ): Promise<Outcome<T>> {
   let outcome: Outcome<T> = { ok: false, error: notFound('job', id).data };
   if (!isUuidV7(id)) return outcome;
-  const home = await queueOfRoute(env, id);
+  const home = (await homesOf(env, [id])).get(id);
   if (home !== undefined) {
     outcome = await call(queueObject(env, home), home);
     if (!isMissing(outcome)) return outcome;

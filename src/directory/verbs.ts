@@ -16,9 +16,8 @@ import type { PoolTaken } from '../rpc/pools';
 import type { EventsRequest } from '../rpc/queue';
 import type { IdempotencyKey } from '../rpc/receipts';
 import type { WorkflowSummary } from '../rpc/workflow';
-import { changing } from './changing';
 import type { DirectoryLife } from './life';
-import { ALERT_VERBS, WEBHOOK_VERBS } from './webhooks/verbs';
+import { ALERT_VERBS, changing, WEBHOOK_VERBS } from './webhooks/verbs';
 
 export const VERBS = {
   ...WEBHOOK_VERBS,

@@ -1,7 +1,6 @@
 /** The queue as its own Worker's code reaches it: through the application, without network or key. */
 import { env } from 'cloudflare:workers';
-import { allObjects } from '../across/objects';
-import { resetAll } from '../across/reset';
+import { allObjects, resetAll } from '../across/objects';
 import { TocsinClient } from '../client/client';
 import { type Env, ignoreLocation } from '../config';
 import { SUPPORTED } from '../durable/schema';

@@ -2,7 +2,6 @@
 
 import type { Answers } from '../durable/answering';
 import type { ErrorData } from '../job/errors';
-import type { QueueDefaults } from '../job/settings';
 import type { Directive, ReportedState, WorkerFacts } from '../job/worker/heartbeat';
 import type { VerbTables } from './tables';
 import type { WorkflowSummary } from './workflow';
@@ -40,12 +39,6 @@ export interface QueuePage {
   /** Of all queues that are meant. */
   total: number;
   more: boolean;
-}
-
-/** A queue that has just asked for its number. */
-export interface RegisteredQueue extends KnownQueue {
-  /** What holds in all queues, when anybody has said so. */
-  defaults?: QueueDefaults;
 }
 
 /** A worker that pulls, as operators see it. Times in epoch ms. */

@@ -246,7 +246,7 @@ const SAID = {
   'docs/operate/alerts.md': [`A deployment has at most ${own('directory/alerts', 'MAX_ALERTS')} rules.`],
   'docs/operate/operations.md': [
     `asks the directory once in ${seconds(own('across/statistics', 'PING_EVERY_MS'))} s`,
-    `counts only the first ${own('directory/paused', 'LOOKED_AT')} queues, and is at most a minute old`,
+    `counts only the first ${own('directory/readings', 'LOOKED_AT')} queues, and is at most a minute old`,
     `at most ${mib(own('durable/event-log', 'KEPT_BYTES'))} of them`,
     `cut after ${own('durable/event-log', 'MAX_TEXT')} characters`,
     `left out beyond ${own('durable/event-log', 'MAX_OBJECT')}`,

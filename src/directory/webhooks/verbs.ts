@@ -8,7 +8,6 @@ import type { DeclarableWebhook, Webhook } from '../../job/webhook/subscription'
 import type { AlertView, ChangedAlert } from '../../rpc/alerts';
 import type { ChangedWebhook, DeliveriesRequest, Notice, WebhookChange } from '../../rpc/webhooks';
 import type { AlertList } from '../alerts';
-import { changing } from '../changing';
 import type { Webhooks } from './part';
 
 export interface WebhookLife {
@@ -90,3 +89,12 @@ export const ALERT_VERBS = {
   /** A queue tells how a rule stands there. */
   noteAlert: ({ alerts }, id: string, queue: string, state: AlertState) => alerts.note(id, queue, state),
 } satisfies Verbs<WebhookLife>;
+
+/** Makes a change, then notifies the objects concerned. @param spread returns how many have not confirmed yet */
+export async function changing<T extends object>(
+  change: (now: number) => T,
+  spread: () => Promise<number>,
+): Promise<Outcome<T & { untold: number }>> {
+  const changed = outcomeOf(() => change(Date.now()));
+  return changed.ok ? { ok: true, value: { ...changed.value, untold: await spread() } } : changed;
+}

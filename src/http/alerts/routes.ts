@@ -1,4 +1,5 @@
 /** Alert rules, below `/ojs/v1/admin`. */
+
 import * as contract from '../../contract/alerts';
 import { parseAlert } from '../../job/alert/parse';
 import { formatDuration } from '../../job/duration';
@@ -7,7 +8,7 @@ import { formatInstant } from '../../job/time';
 import type { AlertInQueue, AlertView, ChangedAlert } from '../../rpc/alerts';
 import { directoryObject } from '../../rpc/stubs';
 import { type AppContext, json, noContent } from '../context';
-import { pendingQueues } from '../queues/pending';
+import { pendingQueues } from '../queues/render';
 import { readBody } from '../request/body';
 import { pageByName, readPaging } from '../request/pagination';
 import { pathParam } from '../request/path';

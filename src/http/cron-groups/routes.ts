@@ -1,7 +1,6 @@
 /** Groups of cron entries: an application declares all of its schedules at once, as often as it likes. */
 
-import { deleteCrons, type GroupEntry, replaceCronGroup } from '../../across/cron-groups';
-import { type Located, listCrons, readCrons } from '../../across/crons';
+import { deleteCrons, type GroupEntry, type Located, listCrons, readCrons, replaceCronGroup } from '../../across/crons';
 import { validateCrons } from '../../across/schemas';
 import { cronGroups } from '../../contract/cron';
 import { CRON_NAME_RULE, type CronDefinition, isCronName, parseCron, readZone } from '../../job/cron/definition';

@@ -24,7 +24,7 @@ import { MAX_QUEUES_AT_ONCE } from '../../rpc/directory';
 import { directoryObject, queueObject } from '../../rpc/stubs';
 import { type AppContext, json } from '../context';
 import { renderQueueConfig } from '../queues/config';
-import { pendingQueues } from '../queues/pending';
+import { pendingQueues } from '../queues/render';
 import { renderOverride, shownKey } from '../rate-limits/routes';
 import { readOptionalBody } from '../request/body';
 import { serve } from '../route';

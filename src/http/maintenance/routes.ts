@@ -1,4 +1,5 @@
 /** Maintenance: no queue hands out jobs and no schedule fires until it ends; enqueued jobs wait. */
+
 import * as contract from '../../contract/maintenance';
 import { defined, given, type Reader, readBoolean, readDuration, readText } from '../../job/envelope/fields';
 import { readMembers } from '../../job/envelope/members';
@@ -7,7 +8,7 @@ import type { Maintenance, MaintenanceNotice } from '../../job/maintenance';
 import { formatInstant } from '../../job/time';
 import { directoryObject } from '../../rpc/stubs';
 import { type AppContext, json } from '../context';
-import { pendingQueues } from '../queues/pending';
+import { pendingQueues } from '../queues/render';
 import { type JsonObject, readBody } from '../request/body';
 import { serve } from '../route';
 

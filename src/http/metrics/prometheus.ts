@@ -2,12 +2,14 @@
  * Metrics in the text format of Prometheus. Their names are those of the protocol, with underscores. Labels are queues,
  * types and states, never ids or texts of errors.
  */
+
 import type { Reading } from '../../across/metrics';
 import { countOf, type Histogram } from '../../job/metrics/histogram';
 import { type Counter, histogramOf, type Meter, read } from '../../job/metrics/meter';
 import { JOB_STATES } from '../../job/states';
 import type { GroupsView } from '../../rpc/groups';
-import { dollarsOf } from './price';
+import type { QueueReading } from '../../rpc/metrics';
+import { dollarsOf } from './render';
 
 type Labels = Record<string, string>;
 
@@ -34,19 +36,14 @@ export function exposition({ queues, total, workers, at }: Reading, grouped: rea
   const types = queues.flatMap(({ queue, totals }) =>
     totals.filter(([type]) => type !== '').map(([type, meter]) => ({ labels: { queue, type }, meter })),
   );
+  const counted = (of: Counter) => types.map(({ labels, meter }) => [labels, read(meter, of)] as const);
+  const ofQueues = (value: (queue: QueueReading) => number) =>
+    queues.map((one) => [{ queue: one.queue }, value(one)] as const);
   out.gauge('ojs_up', 'The server answers.', [[{}, 1]]);
   for (const [name, help, counter] of COUNTED) {
-    out.counter(
-      `ojs_job_${name}_total`,
-      help,
-      types.map(({ labels, meter }) => [labels, read(meter, counter)]),
-    );
+    out.counter(`ojs_job_${name}_total`, help, counted(counter));
   }
-  out.counter(
-    'ojs_job_attempts_failed_total',
-    'Failed attempts, whether retried or not.',
-    types.map(({ labels, meter }) => [labels, read(meter, 'failed')]),
-  );
+  out.counter('ojs_job_attempts_failed_total', 'Failed attempts, whether retried or not.', counted('failed'));
   out.histogram(
     'ojs_job_duration_seconds',
     'Run time of attempts, by outcome.',
@@ -68,20 +65,17 @@ export function exposition({ queues, total, workers, at }: Reading, grouped: rea
   out.gauge(
     'ojs_queue_dead_letters',
     'Dead letters, a part of the discarded jobs.',
-    queues.map(({ queue, dead }) => [{ queue }, dead]),
+    ofQueues(({ dead }) => dead),
   );
   out.gauge(
     'ojs_queue_paused',
     '1 if the queue is paused.',
-    queues.map(({ queue, paused }) => [{ queue }, paused ? 1 : 0]),
+    ofQueues(({ paused }) => (paused ? 1 : 0)),
   );
   out.gauge(
     'ojs_queue_oldest_available_age_seconds',
     'Waiting time of the job that became available first; 0 when none waits.',
-    queues.map(({ queue, oldest_available_at: since }) => [
-      { queue },
-      since === null ? 0 : Math.max(0, at - since) / 1000,
-    ]),
+    ofQueues(({ oldest_available_at: since }) => (since === null ? 0 : Math.max(0, at - since) / 1000)),
   );
   out.gauge(
     'ojs_push_target_suspended',
@@ -100,15 +94,12 @@ export function exposition({ queues, total, workers, at }: Reading, grouped: rea
   out.counter(
     'ojs_queue_rows_dollars_total',
     'List price of these rows, in US dollars.',
-    queues.map(({ queue, totals }) => [
-      { queue },
-      dollarsOf(totals.reduce((sum, [, meter]) => sum + read(meter, 'rows'), 0)),
-    ]),
+    ofQueues(({ totals }) => dollarsOf(totals.reduce((sum, [, meter]) => sum + read(meter, 'rows'), 0))),
   );
   out.counter(
     'ojs_events_dropped_total',
     'Events not sent to followers of a queue because there were too many.',
-    queues.map(({ queue, events_dropped }) => [{ queue }, events_dropped]),
+    ofQueues(({ events_dropped }) => events_dropped),
   );
   if (grouped.length > 0) {
     out.gauge('ojs_group_waiting', 'Jobs of a group that are available.', ofGroups(grouped, 'waiting'));

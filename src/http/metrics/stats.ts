@@ -9,8 +9,7 @@ import { formatInstant } from '../../job/time';
 import { type AppContext, unredacted } from '../context';
 import { integerParam, pastParam, queueParam, textParam, wantsParam, wordParam } from '../request/query';
 import { serve } from '../route';
-import { DOLLARS_PER_MILLION_ROWS, dollarsOf } from './price';
-import { renderStats } from './render';
+import { DOLLARS_PER_MILLION_ROWS, dollarsOf, renderStats } from './render';
 import { statsStream } from './stream';
 
 export const statsRoutes = serve(stats, { show, history: showHistory, types, cost, stream: statsStream });

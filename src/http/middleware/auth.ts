@@ -1,4 +1,7 @@
+/** Who may call what: the caller's key has scopes, and the route says which one is needed (`route.ts`). */
+import { readConfig } from '../../config';
 import { refusal } from '../../job/errors';
+import { type Caller, seesEverything } from '../context';
 import type { Check } from '../route';
 import { ANYONE, identify, presentedToken } from '../session/identify';
 
@@ -17,4 +20,13 @@ export const authentication: Check = async (c, { scope: needed }) => {
 export const everything: Check = (c) => {
   c.set('caller', ANYONE);
   c.set('from', 'inside');
+};
+
+/** Redacts payloads for callers that may not see all of them; the runner of a job gets all of it. */
+export const redaction: Check = (c, { toWorker }) => {
+  const caller: Caller | undefined = c.get('caller');
+  if (caller && !seesEverything(caller) && !toWorker) {
+    const { redact } = readConfig(c.env);
+    if (redact) c.set('redact', redact);
+  }
 };

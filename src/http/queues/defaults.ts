@@ -2,6 +2,7 @@
  * The settings of every queue without its own. `_default` is not the name of a queue, so they are not settings of one;
  * below `/admin` they are the same.
  */
+
 import { type QueueDefaults, queueDefaults } from '../../contract/queues';
 import { unwrap } from '../../job/errors';
 import { type QueueConfig, withBuiltIns } from '../../job/settings';
@@ -10,7 +11,7 @@ import { type AppContext, json, mayPurge } from '../context';
 import { readBody } from '../request/body';
 import { serve } from '../route';
 import { parseQueueConfig, renderQueueConfig } from './config';
-import { pendingQueues } from './pending';
+import { pendingQueues } from './render';
 
 const NAME = '_default';
 

@@ -1,4 +1,5 @@
 /** Queues in answers. */
+import type { Spreading } from '../../contract/common';
 import type { QueueCounts, QueueStanding, QueueState } from '../../contract/queues';
 import type { Minute } from '../../contract/stats';
 import { defined, given } from '../../job/envelope/fields';
@@ -54,4 +55,9 @@ function renderRecent(recent: readonly Point[], now: number): Minute[] {
   return history(recent, range).map(({ at, processed, failed, enqueued }) => {
     return { timestamp: formatInstant(at), processed, failed, enqueued };
   });
+}
+
+/** The part of an answer about a change for all queues: how many have not confirmed it yet, if any. */
+export function pendingQueues(untold = 0): Spreading {
+  return untold > 0 ? { pending_queues: untold } : {};
 }

@@ -1,4 +1,5 @@
 /** The keys that limit jobs. The same name in several queues is shown as one key, with the numbers of each queue. */
+
 import {
   type LimitKey,
   listLimitKeys,
@@ -24,7 +25,7 @@ import { formatInstant } from '../../job/time';
 import type { AllowanceView } from '../../rpc/allowances';
 import type { RateLimitView } from '../../rpc/limits';
 import { type AppContext, json, noContent } from '../context';
-import { pendingQueues } from '../queues/pending';
+import { pendingQueues } from '../queues/render';
 import { readBody } from '../request/body';
 import { pageByName, readPaging } from '../request/pagination';
 import { pathParam } from '../request/path';

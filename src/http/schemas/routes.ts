@@ -2,6 +2,7 @@
  * The schemas of jobs: below `/admin/schemas` by type and version, below `/schemas` by URI too, as the OJS SDKs use
  * them.
  */
+
 import * as contract from '../../contract/schemas';
 import { readPathName } from '../../job/envelope/fields';
 import { isJobType, TYPE_RULE } from '../../job/envelope/names';
@@ -11,7 +12,7 @@ import { byVersion, type RegisteredSchema } from '../../job/schemas/registry';
 import { formatInstant } from '../../job/time';
 import { directoryObject } from '../../rpc/stubs';
 import { type AppContext, json } from '../context';
-import { pendingQueues } from '../queues/pending';
+import { pendingQueues } from '../queues/render';
 import { type JsonObject, readBody } from '../request/body';
 import { pageByName, readPaging } from '../request/pagination';
 import { pathParam } from '../request/path';

@@ -1,15 +1,16 @@
 /** The effective configuration of the deployment: callers, handlers, limits, variables. Keys and secrets stay out. */
+
 import { type Config, type Env, readAccess, readConfig } from '../../config';
-import type { ConfiguredTarget, DeploymentConfig, ShownVariable } from '../../contract/system';
+import type { ConfiguredTarget, DeploymentConfig, ServerLimits, ShownVariable } from '../../contract/system';
 import { type ApiKey, roleOf } from '../../job/access';
 import { defined } from '../../job/envelope/fields';
+import { MAX_BATCH_SIZE, MAX_ENVELOPE_BYTES, MAX_META_BYTES, MAX_RESULT_BYTES } from '../../job/envelope/names';
 import { own } from '../../job/own';
 import { RETRY_VARIABLES, variablesLayer } from '../../job/retry/variables';
 import { withBuiltIns } from '../../job/settings';
 import { directoryObject } from '../../rpc/stubs';
 import { type AppContext, json } from '../context';
 import { renderQueueConfig } from '../queues/config';
-import { LIMITS } from './limits';
 
 /** Variables whose values anyone with admin:read may see. */
 const SHOWN = [
@@ -82,3 +83,11 @@ function variablesOf(env: Env): Record<string, ShownVariable> {
   ]);
   return Object.fromEntries([...shown, ...HIDDEN.map((name) => [name, { set: isSet(name) }])]);
 }
+
+/** The limits of the server, for the manifest and the configuration. */
+export const LIMITS: ServerLimits = {
+  max_envelope_bytes: MAX_ENVELOPE_BYTES,
+  max_meta_bytes: MAX_META_BYTES,
+  max_result_bytes: MAX_RESULT_BYTES,
+  max_batch_size: MAX_BATCH_SIZE,
+};

@@ -1,5 +1,5 @@
 /** Manifest and probes; for operators, reset and the retry calculator. */
-import { resetAll } from '../../across/reset';
+import { resetAll } from '../../across/objects';
 import { ping } from '../../across/statistics';
 import { readAccess, readConfig, VERSION } from '../../config';
 import * as contract from '../../contract/system';
@@ -14,8 +14,7 @@ import { readBody } from '../request/body';
 import { mountPrefix } from '../request/path';
 import { serve } from '../route';
 import { listWorkers } from '../workers/routes';
-import { showConfiguration } from './configuration';
-import { LIMITS } from './limits';
+import { LIMITS, showConfiguration } from './configuration';
 import { showMiddleware } from './middleware';
 import { uptime } from './uptime';
 

@@ -1,11 +1,12 @@
 /** Webhooks and deliveries for clients. */
+
 import type { WebhookView } from '../../across/webhooks';
 import { WEBHOOK_SECRETS, type Webhook, type WebhookAnswer, type WebhookDelivery } from '../../contract/webhooks';
 import { defined, given } from '../../job/envelope/fields';
 import { withoutSecrets } from '../../job/secrets';
 import { formatInstant } from '../../job/time';
 import type { Delivery } from '../../rpc/webhooks';
-import { pendingQueues } from '../queues/pending';
+import { pendingQueues } from '../queues/render';
 
 /** A webhook, without its secret. @param revealed may the caller see the other secrets in it? */
 export function renderWebhook({ webhook, stats }: WebhookView, revealed: boolean): Webhook {

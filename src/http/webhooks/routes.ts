@@ -1,4 +1,5 @@
 /** Webhooks: subscriptions to events, and their deliveries. They belong to the operators, wherever their paths are. */
+
 import {
   findDelivery,
   listDeliveries,
@@ -21,7 +22,7 @@ import { DELIVERY_STATUSES } from '../../job/webhook/subscription';
 import { directoryObject, webhookObject } from '../../rpc/stubs';
 import { type AppContext, json, may, noContent, unredacted } from '../context';
 import { warningsOf } from '../jobs/render';
-import { pendingQueues } from '../queues/pending';
+import { pendingQueues } from '../queues/render';
 import { type JsonObject, readBody, readOptionalBody } from '../request/body';
 import { pageByName, pagination, readPaging } from '../request/pagination';
 import { pathParam } from '../request/path';

@@ -1,11 +1,13 @@
 /** Workers that pull: fetch, ack, nack, report, heartbeat, health; operators' views of them, and directives. */
 
+import { takeReports } from '../../across/hand-out-reports';
 import { encodeCursor, readAfter } from '../../across/paging';
 import { directWorkers, jobsLeasedBy, knownWorker, removeWorker, takeHeartbeat } from '../../across/workers';
-import { pull } from '../../contract/pull';
+import { pull, type ReportOutcomes } from '../../contract/pull';
 import { workerSocket } from '../../contract/worker-socket';
 import * as contract from '../../contract/workers';
-import { readWorkerId } from '../../job/attempt/read-report';
+import { readReports, readWorkerId } from '../../job/attempt/read-report';
+import { renderOutcomes } from '../../job/attempt/render-reported';
 import { defined, optional, readWord } from '../../job/envelope/fields';
 import { parseParts, parseReport } from '../../job/envelope/json';
 import { MAX_ENVELOPE_BYTES } from '../../job/envelope/names';
@@ -22,7 +24,6 @@ import { type PagingStyle, pagination, readPaging } from '../request/pagination'
 import { callJob, pathParam } from '../request/path';
 import { serve } from '../route';
 import { fetchJobs } from './fetch';
-import { reportMany } from './many-reports';
 import { ackIn, nackIn } from './report-in-request';
 import { connectWorker } from './socket';
 
@@ -148,4 +149,13 @@ function renderLeased({ started_at, lease_expires_at, ...job }: LeasedJob): cont
     started_at: formatInstant(started_at),
     lease_expires_at: formatInstant(lease_expires_at),
   };
+}
+
+/** Answers `POST /workers/report`: 207 when some reports were refused. */
+export async function reportMany(c: AppContext) {
+  const body = await readBody(c, MAX_BATCH_BYTES, parseParts);
+  if (body.reports === undefined) throw invalidRequest('reports', 'reports is required.');
+  const entries = readReports(body.reports, 'reports', optional(body, 'worker_id', readWorkerId), Date.now());
+  const told: ReportOutcomes = renderOutcomes(entries, await takeReports(c.env, entries));
+  return json(c, told, told.failed > 0 ? 207 : 200);
 }
