@@ -24,7 +24,6 @@ import { parseContext } from '../request/parse-context';
 import { MINIMAL, prefersMinimal } from '../request/prefer';
 import { limitHeaders, warningsOf } from './render';
 
-/** POST /jobs: a job, or CloudEvents. */
 export async function enqueueOne(c: AppContext) {
   const form = eventFormOf(c);
   if (form === 'batched') return enqueueBatch(c);
@@ -48,29 +47,26 @@ export async function enqueueParsed(
   const [view] = jobs;
   if (view === undefined) throw new Error(`Queue ${parsed.queue} returned no receipt for a job that it accepted.`);
   const warned = warningsOf([view], ctx.unknown);
-  const location = { Location: `/ojs/v1/jobs/${view.record.id}` };
-  if (view.accumulated) {
-    const receipt = new Telling(variables).envelope(view) as unknown as JobReceipt & { accumulated: true };
-    return json(c, { job: receipt, ...receipt, ...warned.members }, 200, {
-      ...(replayed ? REPLAYED : limitHeaders([view])),
-      ...warned.headers,
-    });
+  const { deduplicated, accumulated } = view;
+  const isNew = !deduplicated && !accumulated;
+  const brief = isNew && prefersMinimal(c);
+  const headers = {
+    ...(isNew && { Location: `/ojs/v1/jobs/${view.record.id}` }),
+    ...(brief && MINIMAL),
+    ...(replayed ? REPLAYED : limitHeaders([view])),
+    ...warned.headers,
+  };
+  const telling = new Telling(variables, brief, replayed ? ctx.trace : undefined);
+  if (isNew && !brief && !replayed && !c.get('redact') && parsed.body.extra === undefined) {
+    return jsonText(c, flatCopyText(telling.text(view, parsed), warned.members), 201, headers);
   }
-  if (prefersMinimal(c) && !view.deduplicated) {
-    const headers = { ...location, ...MINIMAL, ...(replayed ? REPLAYED : limitHeaders([view])), ...warned.headers };
-    const receipt = new Telling(variables, true).envelope(view, parsed) as unknown as JobReceipt;
-    return json(c, { ...receipt, ...warned.members }, 201, headers);
-  }
-  if (!view.deduplicated && !replayed && !c.get('redact') && parsed.body.extra === undefined) {
-    const job = new Telling(variables).text(view, parsed);
-    const headers = { ...location, ...limitHeaders([view]), ...warned.headers };
-    return jsonText(c, flatCopyText(job, warned.members), 201, headers);
-  }
-  const envelope = new Telling(variables, false, replayed ? ctx.trace : undefined).envelope(view, parsed);
-  const answer: JobAnswer & Warned = withFlatCopy(envelope as unknown as JobEnvelope, warned.members);
-  const headers = { ...(replayed ? REPLAYED : limitHeaders([view])), ...warned.headers };
-  if (view.deduplicated) return json(c, { ...answer, deduplicated: true as const }, 200, headers);
-  return json(c, answer, 201, { ...location, ...headers });
+  const job = telling.envelope(view, parsed) as unknown as JobEnvelope & JobReceipt & { accumulated: true };
+  if (accumulated) return json(c, { job, ...job, ...warned.members }, 200, headers);
+  if (brief) return json(c, { ...job, ...warned.members }, 201, headers);
+  const answer: JobAnswer & Warned = withFlatCopy<JobEnvelope, Warned>(job, warned.members);
+  return deduplicated
+    ? json(c, { ...answer, deduplicated: true as const }, 200, headers)
+    : json(c, answer, 201, headers);
 }
 
 /** POST /jobs/batch: jobs, or CloudEvents. */
