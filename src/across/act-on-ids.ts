@@ -45,7 +45,6 @@ function note(items: Map<string, BulkItem>, item: BulkItem): void {
   if (!items.has(item.job_id) || item.reason !== 'not_found') items.set(item.job_id, item);
 }
 
-/** One item for each id that was named, in order. */
 function inOrder(ids: readonly string[], items: ReadonlyMap<string, BulkItem>): BulkItem[] {
   const firsts = new Set<string>();
   return ids.map((job_id): BulkItem => {

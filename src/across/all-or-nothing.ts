@@ -14,13 +14,11 @@ import { queueObject } from '../rpc/stubs';
 export interface Participants {
   /** UUIDv7. */
   batch: string;
-  /** The queue that decides. */
   coordinator: string;
   others: readonly string[];
 }
 
 export interface Prepared<T> {
-  /** Every queue has prepared. */
   agreed: boolean;
   /** The answer once it is decided; else the obstacles. */
   answer: T;

@@ -30,7 +30,6 @@ export function takerOf(env: Env, queue: string, here: Here | undefined): Here['
   return here.object;
 }
 
-/** A job, and the queue it goes to. */
 export interface BatchEntry {
   queue: string;
   job: NewJob;
@@ -232,7 +231,6 @@ function tellable(jobs: EnqueuedJob[]): EnqueuedJob[] {
   return jobs;
 }
 
-/** The jobs of all queues in the order of the batch. */
 function inBatchOrder(groups: readonly BatchGroup[], receipts: readonly EnqueueReceipt[]): EnqueuedJob[] {
   const jobs: EnqueuedJob[] = [];
   for (const [at, { jobs: own }] of receipts.entries()) {

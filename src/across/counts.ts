@@ -20,11 +20,9 @@ const STEP = 20_000;
 
 export interface Counted {
   counts: StateCounts;
-  /** Queues with matching jobs. */
   byQueue: Map<string, number>;
   /** False: there may be more. */
   exact: boolean;
-  /** Jobs looked at. */
   searched: number;
 }
 

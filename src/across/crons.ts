@@ -18,7 +18,6 @@ import { queuesOf } from './queues';
 /** A name that no queue knows expires this long after its last change, ms. No change is under way for longer. */
 const FORGET_AFTER_MS = 120_000;
 
-/** How often a change is tried when others interfere. */
 const CHANGE_TRIES = 3;
 
 /** 404 for a name that no entry has. */

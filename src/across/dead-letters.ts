@@ -35,7 +35,6 @@ interface Placed extends DeadLetterPlace {
   queue: string;
 }
 
-/** Where a page begins. */
 interface Start {
   after?: Placed;
   /** Matches after this place that the page still passes over. */

@@ -20,7 +20,6 @@ export interface Enqueued {
   replayed: boolean;
 }
 
-/** The outcome of a valid entry. */
 export const ROLLED_BACK: ErrorData = {
   status: 422,
   code: 'conflict',

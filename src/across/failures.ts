@@ -21,7 +21,6 @@ export interface FailureSelection extends Omit<FailuresRequest, 'from' | 'budget
   queues?: readonly string[];
 }
 
-/** A group over all queues. */
 export interface FailureGroupAcross extends FailureGroup {
   count: number;
   /** The queues that have some, those with most first. */

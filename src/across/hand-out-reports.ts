@@ -59,7 +59,6 @@ export async function takeReports(
   });
 }
 
-/** Where the reports about each job stand. */
 function placesOf(entries: readonly Outcome<Report>[]): Map<string, number[]> {
   const places = new Map<string, number[]>();
   for (const [place, entry] of entries.entries()) {
@@ -113,7 +112,6 @@ function bytesOfReport(report: Report): number {
   return 512 + bytesOf(bulkOf(report)) + bytesOf(steps) + (log ? bytesOf(JSON.stringify(log)) : 0);
 }
 
-/** The long members of an attempt's end. */
 function bulkOf(outcome: AttemptOutcome): string {
   if (outcome.kind === 'completed') return outcome.result ?? '';
   if (outcome.kind === 'failed') return JSON.stringify(outcome.error);

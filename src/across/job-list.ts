@@ -76,9 +76,7 @@ interface Start {
   atLeast?: boolean;
   /** Jobs looked at so far. */
   searched?: number;
-  /** Matches that are passed over first. */
   skip: number;
-  /** By key of the queue. */
   after: Map<string, number>;
 }
 

@@ -24,7 +24,6 @@ export interface LimitKey {
 /** Every known key, in order, and what is needed to look at some of them. */
 export interface LimitKeys {
   keys: string[];
-  /** The queues that have keys. */
   queues: string[];
   overrides: ReadonlyMap<string, LimitOverride>;
 }
@@ -44,7 +43,6 @@ export async function readLimitKeys(env: Env, { keys, queues, overrides }: Limit
   return known.filter(({ views: own, override }) => own.length > 0 || override !== undefined);
 }
 
-/** A key with the view of its desk, where it has one. */
 async function limitKey(
   env: Env,
   key: string,
@@ -98,7 +96,6 @@ async function viewsOfKey(env: Env, key: string): Promise<RateLimitView[]> {
   return (await viewsOf(env, [key], (await knownIfFew(env)) ?? [])).get(key) ?? [];
 }
 
-/** The state of these keys in the queues, by key. */
 async function viewsOf(
   env: Env,
   keys: readonly string[],

@@ -13,7 +13,6 @@ import type { QueueApi } from '../rpc/queue';
 import { directoryObject, queueObject } from '../rpc/stubs';
 import { allPlacesOf, beingListed, certainPlacesOf } from './ids';
 
-/** Routes remembered at most. */
 const MAX_ROUTES = 20_000;
 
 const queueByRoute = new Map<number, string>();

@@ -99,7 +99,6 @@ export async function listOperations(env: Env, named?: readonly string[]): Promi
     .sort((a, b) => Number(a.done) - Number(b.done) || b.started_at - a.started_at);
 }
 
-/** The queues that take part in an operation. */
 async function queuesNoted(env: Env, id: string): Promise<string[]> {
   const noted = (await placesOf(env, [id])).map(({ queue }) => queue).sort();
   // One of an earlier release was not noted.

@@ -20,7 +20,6 @@ export interface Paging {
 /** Is the page numbered? Then it is given as a whole. */
 export const isNumbered = ({ page, offset }: Paging): boolean => page !== undefined || offset > 0;
 
-/** The position of a page in its list. */
 export interface PagePlace {
   total: number;
   hasMore: boolean;

@@ -17,9 +17,7 @@ export interface PoolFetch {
   count: number;
   worker?: string | undefined;
   waitMs: number;
-  /** The caller is gone. */
   isAbandoned: () => boolean;
-  /** It waits at this queue. */
   waitsAt: (queue: string) => void;
   claim: ClaimFrom;
 }

@@ -56,7 +56,6 @@ export class Telling {
     return this.isBrief || !this.repeated ? envelope : withoutTrace(envelope, this.repeated);
   }
 
-  /** The same as JSON. */
   text(view: EnqueuedJob, entry: ParsedJob | undefined): string {
     const body = bodyAsWritten(view, entry);
     return body ? writeJob(view, this.variables, body, this.room) : JSON.stringify(this.envelope(view, entry));
@@ -110,7 +109,6 @@ export function writeBatch(
 /** Different warnings in one answer, at most. */
 const MAX_WARNINGS = 20;
 
-/** A warning, or a job that may have one. */
 export type Warned = string | Pick<EnqueuedJob, 'warning'>;
 
 /** The warnings for producers, once each. @param unknown members of their request */

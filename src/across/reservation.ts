@@ -27,7 +27,6 @@ export async function lockObjects(env: Env): Promise<{ name: string; lock: Uniqu
 }
 
 export class Reservations {
-  /** Names of the lock objects. */
   private readonly reservedAt: string[] = [];
   private readonly decided: string[] = [];
   /** Is the result of what was sent under the ticket known? Before something is sent, it is. */

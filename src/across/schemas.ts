@@ -67,7 +67,6 @@ export async function underSchemas<T extends Sent, R>(
   }
 }
 
-/** Asks for the current schemas. */
 async function refresh(env: Env): Promise<Registry> {
   const known = registries.get(env) ?? NONE;
   const changed = await directoryObject(env).schemas(known.stamp);

@@ -14,7 +14,6 @@ import { queuesOf } from './queues';
 
 const MAX_LOOKED = 100_000;
 
-/** How deep a page may be in the order. */
 const MAX_DEPTH = 10_000;
 
 /** Queues read at a time: each may give as many entries as the depth of the page. */

@@ -7,7 +7,6 @@ import type { AlertInQueue, AlertView } from '../rpc/alerts';
 
 const MAX_ALERTS = 100;
 
-/** Queues shown with a rule. */
 const MAX_SHOWN = 200;
 
 export interface AlertListHost {

@@ -9,7 +9,6 @@ import type { AuditEntry, AuditPage, AuditRequest, StoredAudit } from '../rpc/au
 /** Entries, the bytes of their JSON, and their age in ms, at most. */
 export const AUDIT_BOUNDS = { rows: 20_000, bytes: 16 * 1024 * 1024, ageMs: 90 * 86_400_000 };
 
-/** Entries removed at a time. */
 const REMOVE_STEP = 50;
 
 interface Share {
@@ -19,7 +18,6 @@ interface Share {
   after: number;
 }
 
-/** The columns of a row that are read. */
 type Stored = {
   id: number;
   at: number;

@@ -23,7 +23,6 @@ const DECLARED = 'declared';
 /** The fact with the stamp of the last change to the schemas. */
 const SCHEMAS = 'schemas';
 
-/** The fact with the last maintenance. */
 const MAINTENANCE = 'maintenance';
 
 /** Queues notified with one outbox message. */

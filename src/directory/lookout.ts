@@ -34,7 +34,6 @@ const AFTER_MIDNIGHT_MS = 5 * 60_000;
 const MOST_AT_ONCE = 200;
 const NEXT_TURN_MS = 1_000;
 
-/** After the ids of all workflows. */
 const LAST = '~';
 
 interface Own {

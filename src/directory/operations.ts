@@ -10,7 +10,6 @@ import type { IdempotencyKey } from '../rpc/receipts';
 /** Retention of a key, ms. */
 export const REMEMBER_KEY_MS = 24 * 3_600_000;
 
-/** Keys forgotten at a time. */
 const FORGET_STEP = 100;
 
 type Stored = Omit<KeyedOperation, 'replayed'>;

@@ -42,7 +42,6 @@ export class QueueList {
     });
   }
 
-  /** A page of the queues, by name. */
   page({ after = FIRST, offset = 0, limit, part = '' }: QueueListRequest): QueuePage {
     const meant = 'name > ? AND instr(name, ?) > 0 ORDER BY name LIMIT ? OFFSET ?';
     const found = this.select(meant, after, part, limit + 1, offset);
@@ -61,7 +60,6 @@ export class QueueList {
     return { names, leftOut: this.count() - names.length };
   }
 
-  /** The queues with these routes. */
   resolve(routes: readonly number[]): KnownQueue[] {
     return this.select('route IN (SELECT value FROM json_each(?))', JSON.stringify(routes));
   }
@@ -84,7 +82,6 @@ export class QueueList {
     this.oldest = undefined;
   }
 
-  /** Queues by a condition. */
   private select(where: string, ...bindings: (string | number)[]): KnownQueue[] {
     return this.tables.rows<Selected>(`SELECT route, name, created_at FROM queues WHERE ${where}`, ...bindings);
   }

@@ -87,7 +87,6 @@ export const VERBS = {
       (now) => ({ config: life.defaults.change(change, now, mayPurge).config }),
       () => life.spread(),
     ),
-  /** The maintenance under way. */
   maintenance: ({ defaults }) => holdingMaintenance(defaults.maintenance(), Date.now()) ?? null,
   /**
    * Begins maintenance, changes the one under way, or ends it (null), and tells the queues; waits a moment for that.
@@ -133,7 +132,6 @@ export const VERBS = {
   /** A worker wants jobs. 404 when there is no such pool. */
   planFetch: ({ pool }, count: number, worker?: string) =>
     eventualOutcomeOf(() => pool.plan(count, worker, () => Date.now())),
-  /** The fetch is over. */
   endFetch: ({ pool }, ticket: string, taken: PoolTaken) => pool.end(ticket, taken, Date.now()),
   poolCounts: ({ pool }) => pool.counts(Date.now()),
 
@@ -160,9 +158,7 @@ export const VERBS = {
   /** The operation changed nothing: its key may be used again. */
   forgetOperation: ({ operations }, key: string, id: string) => operations.forget(key, id),
 
-  /** Adds an entry. */
   recordAudit: ({ audit }, entry: AuditEntry) => audit.record(entry),
-  /** A page of the entries that match. */
   auditLog: ({ audit }, request: AuditRequest) => audit.page(request, Date.now()),
 
   /** Puts a workflow on the list, or notes its new state. */
@@ -205,7 +201,6 @@ export const VERBS = {
    * @returns the other queues
    */
   noteIds: (life, places: IdPlace[], lookedInto?: boolean) => life.noteIds(places, lookedInto),
-  /** What a shard knows of these ids. */
   placesOf: ({ ids }, wanted: string[]) => ids.find(wanted),
   /** The directory itself: records a shard in use. */
   registerShard: ({ tables }, name: string) => {

@@ -43,7 +43,6 @@ export class WorkerRegistry {
 
   constructor(private readonly tables: Schema) {}
 
-  /** A worker is alive. */
   beat(beat: WorkerBeat, now: number): { directive: Directive; silenced: boolean; silencedChanged: boolean } {
     const known = this.load();
     const before = known.get(beat.worker_id);
@@ -111,7 +110,6 @@ export class WorkerRegistry {
     return told;
   }
 
-  /** Forgets a worker, if it is stale. */
   remove(id: string, now: number): 'removed' | 'unknown' | 'alive' {
     const worker = this.load().get(id);
     if (!worker) return 'unknown';

@@ -18,7 +18,6 @@ export class WorkflowList {
     this.tables.rows('DELETE FROM workflows WHERE id = ?', id);
   }
 
-  /** A page, the latest first. */
   page({ states, before, offset, limit }: WorkflowListRequest): WorkflowPage {
     const where = states ? 'state IN (SELECT value FROM json_each(?))' : '1';
     const bindings = states ? [JSON.stringify(states)] : [];

@@ -7,7 +7,6 @@ import type { Redactor } from '../job/redaction';
 import type { KnownMembers } from './request/members';
 import type { From, Hold } from './request/room';
 
-/** The caller of a request. */
 export interface Caller {
   /** No key was required. */
   open: boolean;
@@ -50,7 +49,6 @@ export interface AppEnv {
 export type App = Hono<AppEnv>;
 export type AppContext = Context<AppEnv>;
 
-/** Does the caller have the scope? */
 export function may(c: AppContext, scope: Scope): boolean {
   return c.get('caller')?.scopes.includes(scope) === true;
 }

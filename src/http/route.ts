@@ -22,11 +22,9 @@ export interface Route extends RouteRules {
   /** In Hono's syntax; relative to the prefix under which `routes.ts` mounts it. */
   path: string;
   handler: RouteHandler;
-  /** What it answers. */
   contract: Contract;
 }
 
-/** The successful answers that a contract promises. */
 type Answers<T extends Exchange> = { [Status in keyof T & number]: Answer<T[Status], Status> }[keyof T & number];
 
 /** A handler that answers what its contract says. */

@@ -59,7 +59,6 @@ export class Feed {
   private isClosed = false;
   /** The job that is followed, as it was at the beginning. */
   job: FollowedJob | undefined;
-  /** The queue that has it. */
   queue = '';
   /** Where the feed begins, as the id of an event. */
   position = idAt(Date.now());

@@ -15,7 +15,6 @@ import type { ErrorData, Outcome } from '../../job/errors';
 /** Pauses before a socket that broke off, or could not be opened, is opened again, ms. */
 const PAUSES_MS = [100, 1_000, 4_000];
 
-/** The listener of a link. */
 export interface LinkSink {
   events(events: readonly QueueEvent[]): void;
   /** Events after this one may be missing. */
@@ -95,7 +94,6 @@ export class Link<About = unknown> {
     });
   }
 
-  /** Tells the object that it has been read. */
   private noteRead(socket: WebSocket, length: number): void {
     this.unread += length;
     if (this.unread < READ_EVERY) return;

@@ -20,7 +20,6 @@ const LOOK_EVERY_MS = 3_600_000;
 const MAX_PENDING = 10_000;
 const MAX_PENDING_CHARS = 32 * 1024 * 1024;
 
-/** Attempts of a delivery that are remembered. */
 const MAX_ATTEMPTS = 20;
 
 const PENDING = 0;
@@ -66,7 +65,6 @@ interface Known {
   lookAt: number;
 }
 
-/** A delivery as it is sent. */
 export interface Sendable {
   event: string;
   type: string;
@@ -238,7 +236,6 @@ export class Deliveries {
     known.over++;
   }
 
-  /** There is no room for it. */
   private giveUp(event: string, now: number): void {
     const row = this.row(event);
     if (!row) return;

@@ -35,7 +35,6 @@ export interface WebhookListHost {
 type Row = { id: string; told: number; data: string };
 
 export class WebhookList {
-  /** The messages to the objects of webhooks. */
   readonly messages: MessageKind<void>;
   /** Kept in memory: they are read for every event of the directory. */
   private known: Webhook[] | undefined;

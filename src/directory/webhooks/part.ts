@@ -24,7 +24,6 @@ export interface WebhooksHost extends Omit<SenderHost, 'directory' | 'random' | 
 export class Webhooks {
   readonly list: WebhookList;
   readonly sender: WebhookSender;
-  /** The messages to other objects. */
   readonly messages: readonly MessageKind[];
   private readonly outbox: Outbox;
 

@@ -31,7 +31,6 @@ const MARKS = 4;
 /** Members of a request that say which jobs are meant, beside `filter`. */
 const CONDITIONS = ['states', 'older_than', 'job_ids', 'queue', 'fingerprint', 'strategy', 'target_queue'];
 
-/** Parameters with the same meaning. */
 const PARAMETERS = [...CONDITIONS, 'type', 'state', 'error_type', 'since', 'until'];
 
 /** Members of a request that are not part of the change. */

@@ -20,7 +20,6 @@ export const adminAuditRoutes = serve(audit, { list });
 const ACTION = /^[a-z_]+(\.[a-z_]+)*(\.?\*)?$/;
 const MAX_ACTIONS = 50;
 
-/** A page of entries, the newest first. */
 async function list(c: AppContext) {
   const paging = readPaging(c, 'page');
   if (paging.cursor !== undefined) throw invalidRequest('cursor', 'This list is read with page and per_page.');

@@ -28,7 +28,6 @@ import { MINIMAL, prefersMinimal } from '../request/prefer';
 
 const MAX_SIZE = { 'X-OJS-Max-Batch-Size': String(MAX_BATCH_SIZE) };
 
-/** POST /jobs/bulk. */
 export async function enqueueBulk(c: AppContext): Promise<Answer<BulkEnqueued, 201 | 207 | 422>> {
   const { retryVariables: variables } = readConfig(c.env);
   const { body, jobs } = await readBulk(c);

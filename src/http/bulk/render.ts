@@ -68,7 +68,6 @@ export function allOrNoneSummary(action: BulkAction, { items, applied }: BulkAns
   };
 }
 
-/** What an operation would do. */
 export function renderPreview(action: BulkAction, { counts, byQueue, exact, searched }: Counted): OperationPreview {
   const states = Object.entries(counts).filter(([, count]) => count > 0);
   return {

@@ -72,7 +72,6 @@ function firesAhead({ definition, run }: CronView): number[] {
   return [run.next_at, ...firesBetween(schedule, run.next_at, Number.POSITIVE_INFINITY, left - 1)];
 }
 
-/** One execution of a history. */
 export function renderExecution(execution: CronExecutionView): contract.CronExecution {
   const { job_id, state, tick, at, started_at, ended_at } = execution;
   return {
@@ -86,7 +85,6 @@ export function renderExecution(execution: CronExecutionView): contract.CronExec
   };
 }
 
-/** A fire that enqueued nothing. */
 export function renderSkip({ tick, until, at, ...rest }: CronSkip): contract.CronSkipped {
   return {
     scheduled_at: formatInstant(tick),

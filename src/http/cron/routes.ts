@@ -32,7 +32,6 @@ import { renderCron, renderCronAnswer, renderExecution, renderSkip } from './ren
 
 const MAX_HISTORY = 50;
 
-/** In the shapes of the dashboard. */
 const item = about((view) => renderCron(view, true));
 
 export const cronRoutes = serve(crons, {
@@ -120,7 +119,6 @@ async function listPage(c: AppContext, style?: PagingStyle) {
   return { listed, page: page.pagination };
 }
 
-/** Changes what the body names. */
 async function change(c: AppContext) {
   const name = nameIn(c);
   const body = await readBody(c);

@@ -59,7 +59,6 @@ async function retryDeadLetter(c: AppContext) {
   return answerJob(c, view);
 }
 
-/** Removes a dead letter for good. */
 function deleteDeadLetter(c: AppContext): Promise<{ job_id: string }> {
   return callJob(c, (queue, id) => queue.deleteDeadLetter(id));
 }
@@ -69,12 +68,10 @@ const readOverride = readMembers({ queue: readQueueName, meta: readMeta, retry: 
   unsupported(`${field} cannot be changed.`, { field }),
 );
 
-/** A page of dead letters. */
 export async function listDeadLetters(c: AppContext) {
   return json(c, await readPage(c));
 }
 
-/** Newest first. */
 async function readPage(c: AppContext, style?: PagingStyle) {
   const paging = readPaging(c, style);
   const now = Date.now();

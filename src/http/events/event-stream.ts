@@ -52,7 +52,6 @@ export class EventStream {
     this.write(`retry: ${RETRY_MS}\n\n`);
   }
 
-  /** The answer. */
   response() {
     return media(this.c, this.body, TYPE, HEADERS);
   }
@@ -92,7 +91,6 @@ export class EventStream {
     this.controller.error(new Error('the client of a stream does not read'));
   }
 
-  /** Notes how much waits. */
   private note(): void {
     this.share.bytes = MAX_BACKLOG - (this.controller.desiredSize ?? 0);
   }

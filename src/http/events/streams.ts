@@ -13,12 +13,10 @@ import { placeOf, readPlace } from './place';
 import { endOf, FORMATS, itemsOf, type Shown, systemItem } from './render';
 import { typesParam, typesToFollow } from './types';
 
-/** Events of one job, until it ends. */
 export function streamOfJob(c: AppContext) {
   return stream(c, { job: pathParam(c, 'id') });
 }
 
-/** Events of one queue. */
 export function streamOfQueue(c: AppContext) {
   return stream(c, { queue: queueNameIn(c) });
 }

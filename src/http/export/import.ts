@@ -64,7 +64,6 @@ export async function importQueue(c: AppContext) {
 /** A line says what cannot be. */
 class WrongLine extends ApiError {}
 
-/** One request. */
 class Import {
   private parts: ImportPart[] = [];
   private crons: CronDefinition[] = [];

@@ -29,7 +29,6 @@ export const adminFailureRoutes = serve(failures, {
   discard: (c) => act(c, 'purge'),
 });
 
-/** A page of the groups. */
 async function list(c: AppContext) {
   const { cursor, ...paging } = readPaging(c, 'page');
   const order = wordParam(c, 'sort', ORDERS, 'count');

@@ -74,7 +74,6 @@ async function history(c: AppContext) {
   });
 }
 
-/** The state that a job was in after each event. */
 function statesAfter(events: readonly HistoryEvent[]): unknown[] {
   const states: unknown[] = [];
   for (const { event_type, data } of events) states.push(data.to ?? ENDED[event_type] ?? states.at(-1) ?? 'available');

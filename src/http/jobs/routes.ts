@@ -31,7 +31,6 @@ async function list(c: AppContext) {
   return json(c, { jobs: envelopesOf(c, page.jobs), ...listMembers(paging, page) });
 }
 
-/** Cancels a job that has not ended. */
 async function cancel(c: AppContext) {
   return answerJob(c, await callJob(c, (queue, id) => queue.cancel(id)));
 }

@@ -19,7 +19,6 @@ import { envelopeOf } from './render';
 const MAX_CHILDREN = 20;
 const CHILDREN_BUDGET = 2_000;
 
-/** The members of the story. */
 export async function storyMembers(c: AppContext, story: JobStory): Promise<contract.JobStory> {
   const { record } = story.job;
   const steps = parseSteps(story.steps);

@@ -24,7 +24,6 @@ const COUNTED: readonly [name: string, help: string, of: Counter][] = [
   ['expired', 'Jobs that expired before they ran.', 'expired'],
 ];
 
-/** The groups of a queue. */
 export type QueueGroups = { queue: string } & Pick<GroupsView, 'groups' | 'waiting' | 'running'>;
 
 /** The sum of the groups that are not shown one by one. */

@@ -21,7 +21,6 @@ function oneQueue(c: AppContext): string | undefined {
   return named?.[0];
 }
 
-/** Queues that `detail` shows by default. */
 const SHOWN_QUEUES = 50;
 
 async function show(c: AppContext) {

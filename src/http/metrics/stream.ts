@@ -108,12 +108,10 @@ class LiveNumbers {
     else this.touched.add(queue);
   }
 
-  /** Is there more to send? */
   get hasMore(): boolean {
     return this.isMoving || this.workersTouched || this.touched.size > 0;
   }
 
-  /** The next message. */
   async next(): Promise<LiveStats> {
     const since = this.at;
     // However this ends, the next try is later.

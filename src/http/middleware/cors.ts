@@ -28,7 +28,6 @@ const EXPOSED = [
 const DEFAULT_ALLOWED_HEADERS =
   'Authorization, Content-Type, OJS-Version, X-Request-ID, Idempotency-Key, X-OJS-Delivery-ID, Last-Event-ID, X-Audit-Reason, Prefer';
 
-/** Sets the headers that let a page read the answer. */
 export const cors: Check = (c) => {
   const headers = c.get('headers');
   const sharedWith = readers(c);

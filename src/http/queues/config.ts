@@ -70,7 +70,6 @@ const readTypePattern: Reader<string> = (value, field) => {
   throw invalidRequest(field, `${field} must be a job type, or a prefix of one followed by "*".`);
 };
 
-/** By their wire names. */
 const SETTINGS: Record<string, Setting> = {
   concurrency: { key: 'concurrency', read: readInteger(1, 10_000) },
   visibility_timeout: { key: 'visibility_timeout_ms', read: seconds },

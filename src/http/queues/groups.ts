@@ -53,7 +53,6 @@ function answer(c: AppContext, queue: string, group: string, { unchanged, ...det
   return json(c, renderDetail(queue, detail));
 }
 
-/** A group as lists have it. */
 export function renderGroup({ oldest, blocked_by, waiting_for, ...group }: GroupView): contract.QueueGroup {
   return {
     ...{ ...group, blocked_by: blocked_by ?? null, oldest_waiting_at: given(oldest, formatInstant) ?? null },

@@ -47,7 +47,6 @@ export function renderForOperators(stats: QueueStats & QueueActivity, withRecent
   };
 }
 
-/** Points shown of the last half hour. */
 const RECENT_POINTS = 30;
 
 function renderRecent(recent: readonly Point[], now: number): Minute[] {

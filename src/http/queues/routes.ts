@@ -20,7 +20,6 @@ import { parseQueueConfig, renderQueueConfig } from './config';
 import { renderGroup } from './groups';
 import { createdAt, renderCounts, renderStatus } from './render';
 
-/** Groups of a page at most. */
 const MAX_GROUPS = 100;
 
 export const queueRoutes = serve(queues, {

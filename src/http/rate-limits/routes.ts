@@ -52,7 +52,6 @@ async function show(c: AppContext) {
   return json(c, renderRateLimit(c, shown));
 }
 
-/** Overrides the limits of the key. */
 async function override(c: AppContext) {
   const key = await keyIn(c);
   const now = Date.now();
@@ -65,7 +64,6 @@ async function override(c: AppContext) {
   return json(c, { ...renderRateLimit(c, shown), ...pendingQueues(untold) });
 }
 
-/** Restores the key's own limits. */
 async function restore(c: AppContext) {
   const key = await keyIn(c);
   if (!(await removeOverride(c.env, key))) throw unknownKey(key);
@@ -128,7 +126,6 @@ function renderRateLimit(c: AppContext, { key, views, override, allowance }: Lim
   };
 }
 
-/** A limit over all queues. */
 function renderAllowance(
   { limits: { concurrency, rate, throttle }, leased }: AllowanceView,
   views: readonly RateLimitView[],

@@ -21,7 +21,6 @@ const MAX_DRAINED_BYTES = 8 * MAX_BATCH_BYTES;
  */
 const SMALL_BYTES = 16_384;
 
-/** The largest buffer. */
 const LARGEST_READ = 8 * SMALL_BYTES;
 
 const JSON_TYPES = [MEDIA_TYPE, 'application/json'];
@@ -102,7 +101,6 @@ export function refuseCoding(c: AppContext): void {
   });
 }
 
-/** A body as it arrived. */
 interface Arrived {
   bytes: number;
   /** Undefined: it is not UTF-8. */

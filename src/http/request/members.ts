@@ -6,7 +6,6 @@ import { cut } from '../../job/text';
 /** Members by name: may they be null? */
 export type KnownMembers = ReadonlyMap<string, boolean>;
 
-/** Shown of a name. */
 const MAX_NAME = 64;
 
 /** @throws {ApiError} 400 naming the first member that is not known, or null where that means nothing */

@@ -5,7 +5,6 @@ import { readTrace } from '../../job/trace';
 import { UnknownMembers } from '../../job/unknown-members';
 import type { AppContext } from '../context';
 
-/** The context in which the jobs of a request are read. */
 export function parseContext(c: AppContext): ParseContext {
   const trace = readTrace(c.req.header('traceparent'), c.req.header('tracestate'));
   const unknown = new UnknownMembers();

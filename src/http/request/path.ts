@@ -5,7 +5,6 @@ import { invalidRequest, type Outcome, unwrap } from '../../job/errors';
 import type { QueueApi } from '../../rpc/queue';
 import type { AppContext } from '../context';
 
-/** A parameter of the path. */
 export function pathParam(c: AppContext, name: string): string {
   return c.req.param(name) ?? '';
 }

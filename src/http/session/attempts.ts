@@ -13,7 +13,6 @@ const PER_ISOLATE = 200;
 /** Addresses that are remembered. */
 const MAX_ADDRESSES = 10_000;
 
-/** Counts the attempts of a period. */
 export class Attempts {
   private readonly failed = new Map<string, number>();
   private total = 0;
@@ -73,5 +72,4 @@ function tooMany(ms: number): ApiError {
   });
 }
 
-/** Those of this isolate. */
 export const attempts = new Attempts();

@@ -21,7 +21,6 @@ const LOOPBACK = /^https?:\/\/(localhost|127\.0\.0\.1|\[::1\])(:\d+)?(?=[/?#]|$)
 /** The same for the header `Host`, which a browser takes from the address of its page. */
 const LOOPBACK_HOST = /^(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/i;
 
-/** The query parameter that carries a key. */
 const PARAMETER = 'access_token';
 
 /**

@@ -42,7 +42,6 @@ function logOut(c: AppContext) {
   return noContent(c, cookie(c, '', 0));
 }
 
-/** The caller, and what it may do. */
 function show(c: AppContext, caller: Caller, headers: Record<string, string> = {}) {
   const { open, name, role, scopes } = caller;
   const redacts = readConfig(c.env).redact !== undefined && !seesEverything(caller);

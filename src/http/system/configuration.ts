@@ -30,7 +30,6 @@ const SHOWN = [
 /** For these only whether they are set. `HANDLERS` may hold secrets; its mappings are shown as targets. */
 const HIDDEN = ['API_KEYS', 'HANDLERS', 'TARGET_SECRET'] as const;
 
-/** Answers `GET /admin/system/config`. */
 export async function showConfiguration(c: AppContext) {
   const { env } = c;
   const config = readConfig(env);

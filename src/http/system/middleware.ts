@@ -28,7 +28,6 @@ const EXECUTION: readonly ShownStep[] = [
 
 const SIGNATURE: ShownStep = { name: 'signature', description: 'Calls to URLs are signed with TARGET_SECRET.' };
 
-/** Answers `GET /middleware`. */
 export function showMiddleware(c: AppContext) {
   const isRemote = readConfig(c.env).targets.some((target) => target.isRemote);
   const execution = [...EXECUTION, ...(isRemote ? [SIGNATURE] : [])];

@@ -20,7 +20,6 @@ import { serve } from '../route';
 /** Worse states count for more: a target is shown in the worst state that any queue sees it in. */
 const STATES: readonly TargetView['state'][] = ['up', 'paused', 'stopped'];
 
-/** Announced types that are shown of a target at most. */
 const MAX_TYPES = 1_000;
 
 export const targetRoutes = serve(contract.targets, { list, show, resume });

@@ -94,7 +94,6 @@ function asset(c: AppContext) {
 const notModified = (c: AppContext, headers: Record<string, string>) =>
   respond(c, null, 304, headers) as Answer<null, 304>;
 
-/** Has the browser this version? */
 function isHeld(c: AppContext, etag: string): boolean {
   const held = c.req.header('If-None-Match');
   return held?.split(',').some((one) => one.trim().replace(/^W\//, '') === etag) === true;

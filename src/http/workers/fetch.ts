@@ -164,7 +164,6 @@ function answerLater(c: AppContext, { jobs, abandon }: Fetch): Answer<Fetched> {
   return respond(c, stream, 200, { 'Content-Type': mediaType(c) }) as Answer<Fetched>;
 }
 
-/** Blanks, and then the answer. */
 async function* partsOf(c: AppContext, jobs: Promise<JobView[]>): AsyncGenerator<Uint8Array, Uint8Array> {
   const claimed = jobs.catch((error: unknown): JobView[] => {
     console.error(`${c.get('requestId')} a fetch failed while it waited:`, error);

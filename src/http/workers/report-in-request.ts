@@ -4,7 +4,6 @@ import { type ReportKind, readAck, readAttempt, readNack } from '../../job/attem
 import type { AppContext } from '../context';
 import type { JsonObject } from '../request/body';
 
-/** Header that names the attempt a report is about. */
 const DELIVERY_HEADER = 'X-OJS-Delivery-ID';
 
 const namingOf = (c: AppContext) => ({ pathId: c.req.param('id'), delivery: c.req.header(DELIVERY_HEADER) });

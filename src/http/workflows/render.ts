@@ -62,7 +62,6 @@ export interface ListedWorkflow extends WorkflowSummary {
   steps_completed?: number;
 }
 
-/** One entry of the list of workflows. */
 export function renderSummary(summary: ListedWorkflow): contract.WorkflowSummary {
   const { id, type, name, state, created_at, ended_at, steps, jobs, completed, failed } = summary;
   return defined({

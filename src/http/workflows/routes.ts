@@ -87,7 +87,6 @@ async function cancel(c: AppContext) {
   return answer(c, renderWorkflow(view));
 }
 
-/** The progress of each job, from its queue. */
 async function progress(c: AppContext) {
   const view = await readWorkflow(c.env, pathParam(c, 'id'));
   return json(c, renderProgress(view, await liveJobs(c.env, view)));

@@ -45,7 +45,6 @@ function rangeMember(name: 'priority' | 'attempt', read: typeof readPriority): M
   };
 }
 
-/** One end of a range. */
 function endMember(
   name: Bounded,
   end: 'min' | 'max',
