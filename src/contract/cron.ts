@@ -1,7 +1,6 @@
 /** Schedules, below `/cron` and, in the shapes of the dashboard, below `/crons`; and groups of them. */
 import type { OverlapPolicy } from '../job/cron/definition';
-import type { MissedPolicy } from '../job/cron/missed';
-import type { SkipReason } from '../job/cron/skip';
+import type { MissedPolicy, SkipReason } from '../job/cron/missed';
 import type { JobState } from '../job/states';
 import type { JobEnvelope } from '../job/wire';
 import type { CursorQuery, Pagination, Time, Warned } from './common';

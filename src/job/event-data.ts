@@ -3,7 +3,7 @@
  * event may have `truncated: true`: a long member was cut or left out.
  */
 import type { AlertMetric } from './alert/rule';
-import type { SkipReason } from './cron/skip';
+import type { SkipReason } from './cron/missed';
 import type { JobState } from './states';
 import type { Directive, WorkerFacts } from './worker/heartbeat';
 import type { NodeKind } from './workflow/plan';

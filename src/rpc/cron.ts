@@ -1,6 +1,6 @@
 /** The answers of queues and the directory about cron entries, over RPC. Times are epoch milliseconds. */
 import type { CronDefinition } from '../job/cron/definition';
-import type { SkipReason } from '../job/cron/skip';
+import type { SkipReason } from '../job/cron/missed';
 import type { JobState } from '../job/states';
 
 /** A job that a fire has enqueued. */

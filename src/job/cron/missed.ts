@@ -8,6 +8,13 @@ import { firesBetween, lastFire, nextFire, type Schedule } from './schedule';
 export const MISSED_POLICIES = ['skip', 'fire_once', 'fire_all'] as const;
 export type MissedPolicy = (typeof MISSED_POLICIES)[number];
 
+/**
+ * Why a fire enqueued nothing. `overlap_skip`: the previous job has not ended. `waiting_full`: too many fires wait for
+ * that already. `missed`: the time was missed, and the policy drops it. `unique`: the unique policy found an existing
+ * job. `refused`: the queue did not accept the job.
+ */
+export type SkipReason = 'overlap_skip' | 'waiting_full' | 'missed' | 'unique' | 'refused';
+
 /** A fire later than this was missed, ms. Alarms may be that late when the platform moves an object. */
 export const ON_TIME_MS = 60_000;
 

@@ -11,12 +11,14 @@ import { describeRetry, resolveRetry } from '../retry/resolve';
 import { formatInstant, parseTimestamp } from '../time';
 import type { WaitingFor } from '../waiting';
 import type { EnvelopeError, EnvelopeWaiting } from '../wire';
-import type { Head } from './apart';
 import { parseExactly } from './exact';
 import { defined, given, parseObject, setDefined } from './fields';
 import { shown } from './nesting';
 
 export type Envelope = Record<string, unknown>;
+
+/** What a body says beside its arguments. */
+export type Head = Omit<JobBody, 'args'>;
 
 export type Variables = NonNullable<Parameters<typeof resolveRetry>[0]['variables']>;
 

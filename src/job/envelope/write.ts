@@ -1,11 +1,12 @@
 /** Writes a job as the JSON of its envelope, where most of it is text already. */
 import type { JobBody, JobRecord, JobView } from '../record';
 import { formatInstant } from '../time';
-import { type Head, takenApart } from './apart';
-import { defined } from './fields';
+import { parseExactly } from './exact';
+import { defined, parseObject } from './fields';
 import {
   addCourse,
   type Envelope,
+  type Head,
   isMinimal,
   isUntouched,
   type PolicyRoom,
@@ -46,6 +47,19 @@ export function writeJob(
   const course = textOfCourse(record, head);
   const limit = timeoutMs === undefined ? '' : `,"timeout_ms":${timeoutMs}`;
   return `${start},${payload},"priority":${priority},"attempt":${attempt},${policy},${course}${limit}}`;
+}
+
+/** What follows the arguments in every body that the server writes. */
+const META = ',"meta":{';
+
+/** Splits a stored body: `args` stay JSON. @returns undefined: it is not in the server's form, and must be parsed */
+function takenApart(body: string, type: string): { args: string; head: Head } | undefined {
+  const start = `{"type":${JSON.stringify(type)},"args":`;
+  const end = body.lastIndexOf(META);
+  if (!body.startsWith(start) || end < start.length) return undefined;
+  // Inside of the arguments, or of a later member, it would be followed by brackets too many, and not be an object.
+  const others = parseObject(`{${body.slice(end + 1)}`, parseExactly);
+  return others && { args: body.slice(start.length, end), head: { type, ...others } as Head };
 }
 
 const quotes = new Map<string, string>();

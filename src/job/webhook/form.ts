@@ -38,7 +38,6 @@ export function bodyIn(form: WebhookForm | undefined, body: string): string {
 
 interface Summary {
   title: string;
-  /** What it is about. */
   detail: string;
 }
 

@@ -30,7 +30,6 @@ export interface Disabled {
   at: number;
 }
 
-/** A secret that a rotation replaced. */
 interface FormerSecret {
   secret: string;
   /** It signs too until then, epoch ms. */
@@ -62,7 +61,6 @@ export interface Webhook {
   disabled?: Disabled;
 }
 
-/** What a client may say of a subscription. */
 export type WebhookMembers = Pick<Webhook, 'url' | 'events' | 'filter' | 'active' | 'metadata' | 'format'>;
 
 /** {@link WebhookMembers} with the name under which the code declares it. */

@@ -129,7 +129,6 @@ function readBeat(
 const readActiveJobs: Reader<string[] | number> = (value, field) =>
   typeof value === 'number' ? readInteger(0, MAX_HELD)(value, field) : readList(MAX_HELD, readString)(value, field);
 
-/** What a heartbeat is answered. */
 export interface HeartbeatAnswer {
   state: Directive;
   /** The jobs whose leases were extended. */
