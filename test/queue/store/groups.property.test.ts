@@ -184,6 +184,26 @@ describe('turns of groups', () => {
     }
   });
 
+  it('keep no more for noisy groups, however often they are looked at before a job is taken', () => {
+    const turns = new Turns(() => 1);
+    let key = 0;
+    const add = (group: string) => turns.add({ at: ++key, attempt: 0, key }, group);
+    for (let n = 0; n < 100; n++) add('noisy');
+    for (let n = 0; n < 16; n++) add(`quiet-${n}`);
+    for (let looks = 0; looks < 1_000; looks++) {
+      turns.begin(1, 0);
+      expect(turns.next(1)).toBeDefined();
+      turns.end();
+    }
+    turns.begin(16, 0);
+    const served = Array.from({ length: 16 }, (_, taken) => {
+      const lane = turns.next(16 - taken) as Lane;
+      turns.taken(lane);
+      return lane.group;
+    });
+    expect(served.filter((group) => group === 'noisy')).toHaveLength(2);
+  });
+
   it('take quiet groups in the order in which their jobs became available', () => {
     const groups = fc.array(fc.constantFrom(...NAMES), { minLength: 1, maxLength: QUIET });
     const property = fc.property(groups, (all) => {

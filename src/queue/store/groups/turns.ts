@@ -136,8 +136,8 @@ export class Turns {
   /** A claim begins. @param count jobs that it takes at most @param now epoch ms */
   begin(count: number, now: number): void {
     this.wake(now);
-    this.saved = Math.min(MOST_SAVED, this.saved + count * SHARE);
-    this.kept = Math.min(count, Math.floor(this.saved));
+    this.saved = Math.max(0, this.saved);
+    this.kept = Math.min(count, Math.floor(Math.min(MOST_SAVED, this.saved + count * SHARE)));
   }
 
   /** It ends: what was held back for its consumer waits again. @param isBehind more waits than could be read ahead */
@@ -180,6 +180,8 @@ export class Turns {
 
   /** The first job of the lane is taken. */
   taken(lane: Lane): void {
+    // What is only looked at, or asked for in vain, saves nothing.
+    this.saved = Math.min(MOST_SAVED, this.saved + SHARE);
     if (lane.isNoisy && lane.group !== undefined) {
       lane.time += 1 / lane.weight;
       if (this.kept > 0) {
