@@ -29,7 +29,6 @@ import { nextDue } from '../../store/ranks';
 import { availableSince } from '../../store/rows';
 import { Scan } from '../../store/scan';
 import { ANY_TYPE } from '../../store/wake';
-import { LastFetches } from './last-fetches';
 import { takeReports } from './take-reports';
 import { Waiter, Waiters } from './waiters';
 
@@ -52,6 +51,9 @@ interface Given {
   waiter: Waiter;
   jobs: RunnerView[];
 }
+
+/** Sets of types remembered at most; the one that was asked for longest ago is dropped first. */
+const MAX_SETS = 50;
 
 /** Notes why a claim failed. @returns the answer to its worker @param claim names it in the log */
 export function failedClaim(claim: string, error: unknown): { ok: false; error: ErrorData } {
@@ -107,7 +109,7 @@ export class Pulling implements Feature {
     this.waiters.add(waiter);
     this.asked.note(waiter.types, request.types, this.host.now());
     this.serve();
-    return waiter.answered;
+    return waiter.answer.promise;
   }
 
   /**
@@ -172,7 +174,7 @@ export class Pulling implements Feature {
 
   private answer(waiter: Waiter, jobs: RunnerView[]): void {
     this.waiters.remove(waiter);
-    waiter.give(jobs);
+    waiter.answer.resolve({ ok: true, value: jobs });
   }
 
   /** Jobs may have become available by the clock. */
@@ -197,11 +199,11 @@ export class Pulling implements Feature {
       try {
         const outcome = first ? outcomeOf(() => this.host.writeNow(turn)) : await this.host.request(turn);
         if (outcome.ok) for (const { waiter, jobs } of outcome.value) this.answer(waiter, jobs);
-        else for (const waiter of [...this.waiters.waiting]) this.waiters.remove(waiter).refuse(outcome.error);
+        else for (const waiter of [...this.waiters.waiting]) this.waiters.remove(waiter).answer.resolve(outcome);
       } catch (error) {
         // A transaction that failed before any claim fails for all: it would fail again at once.
         const failed = this.attempted.length > 0 ? this.attempted : [...this.waiters.ready()];
-        for (const waiter of failed) this.waiters.remove(waiter).fail(error);
+        for (const waiter of failed) this.waiters.remove(waiter).answer.reject(error);
         // Nothing is left of the turn's findings.
         this.waiters.markReady();
       }
@@ -304,5 +306,24 @@ export class Pulling implements Feature {
       console.error('tocsin: waiting workers retry because the next due time could not be read', error);
       return now + RETRY_MS;
     }
+  }
+}
+
+/** When workers last asked for jobs, by the types that they take. In memory only: for explanations. */
+class LastFetches {
+  private readonly asked = new Map<string, { types: ReadonlySet<string> | undefined; at: number }>();
+
+  /** A worker asks. @param name names the set of types @param types absent: it takes any */
+  note(name: string, types: readonly string[] | undefined, at: number): void {
+    this.asked.delete(name);
+    this.asked.set(name, { types: types && new Set(types), at });
+    const [oldest] = this.asked.keys();
+    if (this.asked.size > MAX_SETS && oldest !== undefined) this.asked.delete(oldest);
+  }
+
+  /** When a worker that takes this type last asked, epoch ms; undefined when none has. */
+  lastFor(type: string): number | undefined {
+    const times = [...this.asked.values()].flatMap(({ types, at }) => (!types || types.has(type) ? at : []));
+    return times.length === 0 ? undefined : Math.max(...times);
   }
 }

@@ -1,5 +1,5 @@
 /** Claims of workers that pull, in the order of their arrival. In memory only, so waiting costs no rows. */
-import type { ErrorData, Outcome } from '../../../job/errors';
+import type { Outcome } from '../../../job/errors';
 import type { RunnerView } from '../../../job/record';
 import type { ClaimRequest } from '../../../rpc/workers';
 import { consumerKey } from '../../jobs/pulled-chunks';
@@ -10,9 +10,7 @@ export class Waiter {
   private readonly wanted: ReadonlySet<string> | undefined;
   /** How many turns it got because there was more to look at. */
   turns = 0;
-  readonly answered: Promise<Outcome<RunnerView[]>>;
-  private resolve!: (outcome: Outcome<RunnerView[]>) => void;
-  private reject!: (error: unknown) => void;
+  readonly answer = Promise.withResolvers<Outcome<RunnerView[]>>();
 
   /** @param deadline epoch ms @param isUnwanted must this worker get no more jobs? */
   constructor(
@@ -22,22 +20,6 @@ export class Waiter {
   ) {
     this.types = consumerKey(request);
     this.wanted = request.types && new Set(request.types);
-    this.answered = new Promise((resolve, reject) => {
-      this.resolve = resolve;
-      this.reject = reject;
-    });
-  }
-
-  give(jobs: RunnerView[]): void {
-    this.resolve({ ok: true, value: jobs });
-  }
-
-  refuse(error: ErrorData): void {
-    this.resolve({ ok: false, error });
-  }
-
-  fail(error: unknown): void {
-    this.reject(error);
   }
 
   takesAny(types: Iterable<string>): boolean {

@@ -13,11 +13,14 @@ import { writeJob } from '../../../job/envelope/write';
 import { deliveryId } from '../../../job/ids';
 import type { Host } from '../../feature';
 import type { Claimed } from '../../jobs/claim';
+import { lateAttempt, type Random } from '../../jobs/end-attempt';
+import { Settlement } from '../../jobs/settle';
 import { viewForRunner } from '../../read/find';
 import { pushedTimeoutMs } from '../../store/active';
+import type { QueueParts } from '../../store/parts';
+import { rowByKey } from '../../store/row-lookup';
 import type { RunningCalls } from './calls';
-import { messagesWith } from './children';
-import { type Delivered, settleDeliveries } from './settle-deliveries';
+import { CHILDREN, messagesWith } from './children';
 import { hear } from './take-message';
 import type { PushTarget } from './target';
 
@@ -28,6 +31,16 @@ export interface CallWatcher {
   noteCall(target: PushTarget, trouble: string | undefined, now: number): void;
   /** Some jobs of a call are settled while it continues. */
   settled(): void;
+}
+
+/** A claimed job, the delivery it went out with, and how that ended. */
+interface Delivered {
+  /** While this claim runs nothing changes the job's row. */
+  claimed: Pick<Claimed, 'row' | 'active'>;
+  delivery: string;
+  outcome: AttemptOutcome;
+  /** JSON texts of the outbox messages with the jobs that it enqueues. */
+  children?: readonly string[];
 }
 
 interface Passenger extends Pick<Delivered, 'claimed' | 'delivery'> {
@@ -188,4 +201,31 @@ function withNoHandler(target: PushTarget, outcome: AttemptOutcome): AttemptOutc
   if (!target.listsTypes || outcome.kind !== 'failed' || outcome.error.code !== 'handler_not_found') return outcome;
   target.forget();
   return failed({ ...outcome.error, message: 'no handler registered', no_handler: true });
+}
+
+/** Settles the attempts of one call, except those that have ended otherwise. Runs inside a transaction. */
+function settleDeliveries(q: QueueParts, delivered: readonly Delivered[], now: number, random: Random): void {
+  const settlement = new Settlement(q, now, random);
+  for (const one of delivered) {
+    const { row, active: claimed } = one.claimed;
+    const active = q.store.leases.active.get(row.key);
+    if (active?.claim !== claimed.claim) {
+      settleLate(settlement, one);
+      continue;
+    }
+    for (const [at, message] of (one.children ?? []).entries()) {
+      q.store.outbox.post(CHILDREN, `${one.delivery} ${at}`, message, now);
+    }
+    settlement.settleSurely(row, active, one.outcome);
+  }
+  settlement.end();
+}
+
+/** A success that arrives after its attempt was called timed out still counts while the job waits. */
+function settleLate(settlement: Settlement, { claimed, delivery, outcome }: Delivered): void {
+  const { q, now } = settlement;
+  if (outcome.kind !== 'completed') return;
+  const row = rowByKey(q.store, claimed.row.key);
+  const attempt = row && lateAttempt(q, row, delivery, now);
+  if (attempt) settlement.completeLate(row, attempt, outcome.result);
 }
