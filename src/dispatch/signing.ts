@@ -1,5 +1,4 @@
-import type { ApiError } from '../job/errors';
-import { invalidConfiguration } from '../job/errors';
+import { type ApiError, invalidConfiguration } from '../job/errors';
 import { own } from '../job/own';
 import type { Signing } from './remote';
 import { parseSecrets, SECRET_RULE, SIGNATURES, type Signature } from './signature';

@@ -231,12 +231,7 @@ export class WorkflowEngine {
   }
 
   private unstartedByQueue(): Map<string, number[]> {
-    const byQueue = new Map<string, number[]>();
-    for (const step of this.record.unstarted()) {
-      const queue = nodeAt(this.record.plan, step).queue as string;
-      byQueue.set(queue, [...(byQueue.get(queue) ?? []), step]);
-    }
-    return byQueue;
+    return Map.groupBy(this.record.unstarted(), (step) => nodeAt(this.record.plan, step).queue as string);
   }
 
   /**

@@ -88,15 +88,11 @@ export class WorkflowRecord {
 
   /** Jobs to cancel in their queues, by queue. */
   uncancelled(): Map<string, { step: number; jobId: string }[]> {
-    const byQueue = new Map<string, { step: number; jobId: string }[]>();
-    if (!this.cancelled) return byQueue;
-    for (const step of this.jobs) {
+    const open = (this.cancelled ? this.jobs : []).flatMap((step) => {
       const { jobId, calledOff } = this.of(step);
-      if (jobId === undefined || calledOff || this.run.stateOf(step) !== 'running') continue;
-      const queue = nodeAt(this.plan, step).queue as string;
-      byQueue.set(queue, [...(byQueue.get(queue) ?? []), { step, jobId }]);
-    }
-    return byQueue;
+      return jobId === undefined || calledOff || this.run.stateOf(step) !== 'running' ? [] : [{ step, jobId }];
+    });
+    return Map.groupBy(open, ({ step }) => nodeAt(this.plan, step).queue as string);
   }
 
   get unnoted(): boolean {

@@ -3,8 +3,7 @@
  * on leases in memory.
  */
 
-import type { Fragment } from '../../durable/sql';
-import { listed } from '../../durable/sql';
+import { type Fragment, listed } from '../../durable/sql';
 import { type JobFilter, type PatternParts, partsOf, type Range } from '../../job/filter';
 import { STATE } from '../store/job-row';
 
