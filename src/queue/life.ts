@@ -31,8 +31,7 @@ import { QueueEngine } from './engine';
 import type { About } from './feature';
 import { QuietWorkers } from './features/pull/quiet-workers';
 import { WorkerSockets } from './features/pull/socket/sockets';
-import { keyOf } from './read/find';
-import { followedJob } from './read/followed-job';
+import { followedJob, keyOf } from './read/find';
 import { enqueueFromSocket } from './socket-enqueue';
 import type { QueueParts } from './store/parts';
 

@@ -1,21 +1,21 @@
 /** Accepts all jobs or none. One written row for the jobs of a block, two for each other job. */
 import { atIndex, duplicate, invalidRequest } from '../../job/errors';
 import { decodeId, FIRST_CHOSEN, isUuidV7, routeOf, sequenceOf } from '../../job/ids';
-import type { NewJob } from '../../job/record';
+import type { JobView, NewJob } from '../../job/record';
 import type { RetryLayers } from '../../job/retry/resolve';
 import { checkRetry } from '../../job/retry/validate';
 import { isEarlierEntry, type Placement } from '../../job/unique/conflicts';
 import type { EnqueuedJob, EnqueueReceipt } from '../../rpc/receipts';
-import { find, viewOf } from '../read/find';
+import { find, viewOf, viewOfRow } from '../read/find';
 import { MAX_GAP } from '../store/block';
 import { mayWaitInLine } from '../store/columns';
 import { bodyBytes } from '../store/depth';
-import type { JobRow } from '../store/job-row';
-import { insert, insertRun, type NewRow } from '../store/jobs';
+import { type JobRow, STATE } from '../store/job-row';
+import { insert, insertRun, move, type NewRow } from '../store/jobs';
 import { runningOf } from '../store/limits/place';
 import type { Named, Observed, QueueParts, Stored, StoredQueue, Woken } from '../store/parts';
+import { rowByKey } from '../store/row-lookup';
 import { recordOf } from '../store/rows';
-import { accumulate } from './accumulate';
 import { type Arrival, isBounded, makeRoom, pressureOf } from './backpressure';
 import { type Accumulated, cancelKey, existingJob, QueueConflicts, type StoredJob } from './conflicts';
 import { hasDeparted } from './departed-ids';
@@ -142,6 +142,18 @@ function insertJobs(q: QueueParts, plan: EnqueuePlan, now: number): EnqueueRecei
   }
   if (keys.length > 0 || plan.accumulated.length > 0) plan.tidy();
   return { jobs };
+}
+
+/**
+ * Writes what a stored job becomes by newcomers; one that is full and takes none is only made due. One row for all of
+ * a request, two where its start moves.
+ */
+function accumulate(q: QueueParts, { into, gathered }: Accumulated, now: number): JobView {
+  const row = rowByKey(q.store, into.key);
+  if (!row) throw new Error(`Queue ${q.name} lost a job within a transaction.`);
+  const { taken, body, dueAt } = gathered;
+  const place = row.state === STATE.waiting && dueAt !== into.dueAt ? { due_at: dueAt ?? now } : {};
+  return viewOfRow(q, move(q, row, taken > 0 ? 'accumulate' : 'patch', { ...place, body }, now, { taken }), now);
 }
 
 /** What a job that just arrived leaves of the key that limits it. */

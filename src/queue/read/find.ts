@@ -5,6 +5,7 @@ import type { CheckpointContent } from '../../job/attempt/notes';
 import { notFound } from '../../job/errors';
 import { decodeId, isUuidV7 } from '../../job/ids';
 import type { JobView } from '../../job/record';
+import type { FollowedJob } from '../../rpc/follow';
 import { farResult } from '../store/archive';
 import type { JobRow } from '../store/job-row';
 import { moveOf } from '../store/moves';
@@ -121,4 +122,11 @@ export function viewOfArchived(q: StoredQueue, job: ArchivedJob): JobView {
 
 export function viewOf(q: StoredQueue, found: Found, now: number): JobView {
   return found.row ? viewOfRow(q, found.row, now) : viewOfArchived(q, found.archived);
+}
+
+/** The job as it is now, for the first message to its follower. @throws {ApiError} 404 */
+export function followedJob(q: StoredQueue, id: string, now: number): FollowedJob {
+  const { type, state, attempt, history } = viewOf(q, mustFind(q, id), now).record;
+  const ended_at = history.completed_at ?? history.cancelled_at ?? history.discarded_at;
+  return { id, type, state, attempt, ...(ended_at !== undefined && { ended_at }) };
 }
