@@ -316,7 +316,7 @@ interface CollectionProps<Row, Data> extends Omit<DataTableProps<Row>, 'rows'> {
   children?: (data: Data) => ComponentChildren;
 }
 
-/** A list that is loaded, with its table and pages. @param props.onDone follows a change by an action or the form; default: it is loaded again */
+/** The table of a loaded list, with its pages. @param props.onDone follows a change; default: it is loaded again */
 export function Collection<Row, Data extends List<Row> = List<Row>>(props: CollectionProps<Row, Data>) {
   const { of, isWanted, perPage, note, drawer, form, children, onDone = of.reload, ...table } = props;
   const named = (items: readonly Row[], name: string) => items.find((row) => table.rowKey(row) === query(name));
