@@ -28,7 +28,7 @@ export function warnOfPriority(q: Named, receipts: Receipts, jobs: Jobs): void {
   }
 }
 
-/** Warns on the first new job of each type without a handler, unless it names a URL. Free if the queue pushes no jobs. */
+/** Warns on the first new job of a type without a handler, unless it names a URL. Free if the queue pushes none. */
 function warnOfUnhandled(q: Handled, receipts: Receipts, jobs: Jobs): void {
   if (!q.handlers.pushesAny) return;
   const seen = new Set<string>();

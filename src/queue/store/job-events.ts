@@ -51,7 +51,7 @@ export function emit(q: Named & Observed, made: MadeMove): void {
   }
 }
 
-/** Whose job it is. A body is read only where it is not known otherwise: not for a new job, nor when an attempt ends. */
+/** Whose job it is. A body is read only where that is not known: not for a new job, nor when an attempt ends. */
 function groupOfEvent({ move, after, active }: MadeMove): string | undefined {
   const known = after.group ?? active?.group;
   return known === undefined && move !== 'enqueue' && !active ? groupOfRow(after) : known;

@@ -10,9 +10,9 @@ export interface JobPlace {
   head(key: number): JobRow | undefined;
   /** The jobs behind a number that are not over, in order. Do not write meanwhile. @param bodies are they needed? */
   after(key: number, bodies?: boolean): Iterable<JobRow>;
-  /** Pages of keys of jobs that are not over, in order: below `from`, or above it if ascending. @param size of a page */
+  /** Pages of keys of open jobs, in order: below `from`, or above it if ascending. @param size of a page */
   pages(from: number, ascending: boolean, size: number): Iterable<number[]>;
-  /** The job has moved out into a row of its own, waits elsewhere for its next attempt, or has completed and is kept. */
+  /** The job moved out into a row of its own, waits elsewhere for its next attempt, or has completed and is kept. */
   leave(key: number): void;
   /** Nothing is kept of these jobs: no row of their own, no lease, no place in the archive. */
   vanish(keys: readonly number[]): void;
