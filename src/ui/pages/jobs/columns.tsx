@@ -50,7 +50,9 @@ const COLUMNS: readonly Column<JobSummary>[] = [
     label: 'Group',
     wide: true,
     render: ({ group }) =>
-      group && <Link {...(!isHidden(group) && { to: withQuery({ group }) })} text={group} class="quiet" />,
+      group && (
+        <Link {...(!isHidden(group) && { to: withQuery({ group }) })} text={group} title={group} class="brief" />
+      ),
   },
   {
     id: 'args',
