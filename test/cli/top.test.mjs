@@ -146,7 +146,8 @@ describe('the screen of top', () => {
     const narrow = screen(state, 44)[2];
     assert.match(narrow, /QUEUE +STATUS +AVAILABLE/);
     assert.doesNotMatch(narrow, /P95/);
-    assert.match(screen(state, 44)[0], /q Queues/, 'the tab that is at keeps its name');
+    assert.match(screen(state, 44)[0], /^ Queues {3}g: other pages$/, 'the tab that is at keeps its name');
+    assert.match(screen(type(state, 'g').state, 44)[0], /^ o q Queues j f/);
   });
 
   it('keeps the row that is at in sight', () => {
@@ -157,8 +158,22 @@ describe('the screen of top', () => {
   });
 
   it('shows the totals, the oldest job, maintenance and handlers that are down', () => {
+    const waitingFor = {
+      reason: 'no_handler',
+      since: '2026-01-01T11:00:00.000Z',
+      detail: 'No handler takes email.send.',
+    };
+    const firing = { queue: 'mail', state: 'firing', since: '2026-01-01T11:57:00.000Z', lastValue: 0.5 };
     const answer = {
-      items: [queueItem('mail', { oldestAvailableAt: '2026-01-01T11:00:00.000Z' }), queueItem('api')],
+      alerts: [
+        {
+          name: 'mail fails',
+          metric: 'error_rate',
+          above: 0.2,
+          queues: [firing, { ...firing, queue: 'api', state: 'ok' }],
+        },
+      ],
+      items: [queueItem('mail', { oldestAvailableAt: '2026-01-01T11:00:00.000Z', waitingFor }), queueItem('api')],
       total: 2,
       maintenance: { enabled: true, reason: 'moving\x1b[2J', startedAt: '2026-01-01T11:50:00.000Z', endsAt: null },
       targets: [
@@ -169,6 +184,9 @@ describe('the screen of top', () => {
     };
     const text = screen(at({ page: 'overview' }, answer), 140, 24).join('\n');
     assert.match(text, /maintenance +since 10m ago: moving\ufffd/);
+    assert.match(text, /alert +mail fails: error rate was 50 %, above 20 %, in mail, fires since 3m ago/);
+    assert.doesNotMatch(text, /in api/);
+    assert.match(text, /waits +mail: No handler takes email\.send\./);
     assert.match(text, /available 4 .* active 2/);
     assert.match(text, /12 enqueued · 12 done · 0 failed/);
     assert.match(text, /oldest waits +1h/);
@@ -311,7 +329,45 @@ describe('keys of top', () => {
     assert.equal(type(state, 'x', 'Escape').effects.length, 0, 'there is nothing to stop any more');
   });
 
-  it('quits', () => {
+  it('shows only keys that work, and the letters of pages once g was pressed', () => {
+    const hints = (state) => screen(state, 130).at(-2);
+    assert.match(hints(list()), /Enter open {2}x select {2}s state {2}g pages {2}\/ search {2}\? help {2}q quit$/);
+    assert.doesNotMatch(hints(at({ page: 'limits' }, { items: [], total: 0 })), /Enter|select|state/);
+    assert.match(screen(list(), 130)[0], /^ Overview {2}Queues {2}Jobs/);
+    const going = type(list(), 'g').state;
+    assert.match(screen(going, 130)[0], /^ o Overview q Queues j Jobs .* t Settings/);
+    assert.equal(type(going, 'q').state.place.page, 'queues', 'where it is named');
+  });
+
+  it('shows values in words, not as JSON', () => {
+    const args = [{ to: 'ada', cc: ['bob', 'eve'] }];
+    const story = {
+      ...job('a', 'completed', { args, errors: [], attempts: [], children: { items: [] } }),
+      timeline: [{ at: '2026-01-01T11:59:00.000Z', kind: 'progress', progress: 0.5, data: { page: 4 } }],
+    };
+    const text = screen(at({ page: 'job', name: 'a' }, story), 130, 30).join('\n');
+    assert.match(text, /args +\(to: ada, cc: \(bob, eve\)\)/);
+    assert.match(text, /progress +progress 0\.5 · data \(page: 4\)/);
+    const configuration = { maxDepth: 10, retention: { completed: '2d' } };
+    const queue = {
+      ...queueItem('mail', { configuration }),
+      waitingFor: { reason: 'starting', detail: 'It is about to.' },
+    };
+    const shown = screen(at({ page: 'queue', name: 'mail' }, { ...jobsAnswer(), queue }), 130, 30).join('\n');
+    assert.match(shown, /settings +max depth: 10, retention: \(completed: 2d\)/);
+    assert.match(shown, /why +It is about to\./);
+    assert.doesNotMatch(text + shown, /[{}"]/);
+  });
+
+  it('goes back by q where a page was opened from another, and quits elsewhere', () => {
+    const opened = type(list(), 'j', 'Enter').state;
+    assert.match(screen(opened).at(-2), /q back$/);
+    const { state, effects } = type(opened, 'q');
+    assert.equal(state.place.page, 'jobs');
+    assert.deepEqual(
+      effects.map((effect) => effect.do),
+      ['load'],
+    );
     assert.deepEqual(type(list(), 'q').effects, [{ do: 'quit' }]);
     assert.deepEqual(type(list(), '/', 'C-c').effects, [{ do: 'quit' }]);
   });

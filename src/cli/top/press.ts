@@ -37,7 +37,7 @@ function browse(state: TopState, key: string, now: number): Next {
   const { place } = state;
   switch (key) {
     case 'q':
-      return { state, effects: [{ do: 'quit' }] };
+      return state.back.length > 0 ? back(state) : { state, effects: [{ do: 'quit' }] };
     case 'g':
       return stay({ ...state, isGoing: true });
     case '?':
@@ -112,6 +112,11 @@ function leave(state: TopState): Next {
   if (state.selected.size > 0 || state.isAll) return stay({ ...state, selected: new Set(), isAll: false });
   const { q, state: filter, ...place } = state.place;
   if (q !== undefined || filter !== undefined) return arrive(state, { ...place, number: 1 });
+  return back(state);
+}
+
+/** To the page that opened this one, at its row. */
+function back(state: TopState): Next {
   const last = state.back.at(-1);
   return last ? arrive({ ...state, back: state.back.slice(0, -1) }, last.place, last.row) : stay(state);
 }

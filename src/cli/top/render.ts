@@ -46,19 +46,20 @@ export function renderWhole(state: TopState, width: number, now: number): Line[]
   ];
 }
 
-function tabLine({ session, place }: TopState, width: number): Line {
+/** Shows the keys of the tabs when they work: after `g`. */
+function tabLine({ session, place, isGoing }: TopState, width: number): Line {
   const here = tabOf(place.page);
   const tabs = tabsOf(session);
   const named = tabs.map(({ id, title, key = '' }): Span => {
-    const text = ` ${key} ${title} `;
+    const text = isGoing ? ` ${key} ${title}` : ` ${title} `;
     return { text, tone: id === here ? 'chosen' : 'plain' };
   });
   if (named.reduce((sum, { text }) => sum + text.length, 0) <= width) return named;
-  // Only the letters of the others fit.
-  const short = tabs.map(({ id, title, key = '' }): Span => {
-    return id === here ? { text: ` ${key} ${title} `, tone: 'chosen' } : { text: ` ${key}`, tone: 'faint' };
+  // The names of the others do not fit.
+  const short = tabs.map(({ id, key = '' }, place): Span => {
+    return id === here ? (named[place] ?? plain('')) : faint(isGoing ? ` ${key}` : '');
   });
-  return cutLine(short, width);
+  return cutLine(isGoing ? short : [...short, faint('  g: other pages')], width);
 }
 
 function whereLine(state: TopState, { listing, rows }: View, width: number): Line {
@@ -206,7 +207,11 @@ function hintLine(state: TopState, view: View, width: number, now: number): Line
     return `${action.key} ${action.verb(thing)}`;
   });
   const { states } = pageOf(state.place.page);
-  const keys = [...offers, 'Enter open', ...(states ? ['s state'] : []), '/ search', '? help', 'q quit'];
+  const { opens, thing } = view.rows[view.index] ?? {};
+  const keys = [
+    ...[...offers, opens && 'Enter open', thing && 'x select', states && 's state', 'g pages', '/ search', '? help'],
+    state.back.length > 0 ? 'q back' : 'q quit',
+  ].filter(Boolean);
   return [faint(cutTo(` ${keys.join('  ')}`, width))];
 }
 
@@ -240,7 +245,7 @@ const HELP: readonly (readonly [keys: string, what: string])[] = [
   ['p', 'pause, resume'],
   ['d', 'discard a group of failures'],
   ['m', 'maintenance, on Overview'],
-  ['q', 'quit'],
+  ['q', 'back to the page before, or quit'],
 ];
 
 function helpLines({ session }: TopState, width: number): Line[] {

@@ -9,6 +9,20 @@ export function foreign(text: string): string {
   return onOneLine(text).replace(JOINERS, '').trim();
 }
 
+/** A value in words, without the marks of JSON: `to: ada, items: (1, 2)`. */
+export function valueText(value: unknown, isInner = false): string {
+  if (typeof value !== 'object' || value === null) return String(value ?? 'none');
+  const name = (key: string) => (Array.isArray(value) ? '' : `${key.replaceAll('_', ' ')}: `);
+  const text = Object.entries(value).map(([key, member]) => name(key) + valueText(member, true));
+  return isInner ? `(${text.join(', ')})` : text.join(', ');
+}
+
+/** {@link valueText} of each member that has a value. */
+export const membersText = (members: Readonly<Record<string, unknown>>): string =>
+  Object.entries(members)
+    .flatMap(([name, value]) => (value === null ? [] : [`${name.replaceAll('_', ' ')} ${valueText(value, true)}`]))
+    .join(' · ');
+
 /** Characters that take two columns, as the terminals of East Asia have them, and pictures. */
 const WIDE =
   /[\u1100-\u115f\u2e80-\u303e\u3041-\u33ff\u3400-\u4dbf\u4e00-\u9fff\ua000-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1f64f}\u{1f680}-\u{1f6ff}\u{1f900}-\u{1f9ff}\u{20000}-\u{3fffd}]/u;

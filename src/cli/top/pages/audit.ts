@@ -1,7 +1,7 @@
 import type { AuditEntry } from '../../../client/audit';
-import { textOf } from '../../output';
 import { ago, type Column } from '../../views';
 import { bad, definePage, listOf, pageQuery } from '../page';
+import { valueText } from '../text';
 
 const COLUMNS: readonly Column<AuditEntry>[] = [
   ['WHEN', ({ at }, now) => ago(at, now), { end: true }],
@@ -11,7 +11,7 @@ const COLUMNS: readonly Column<AuditEntry>[] = [
   ['TARGET', ({ target }) => target, { rank: 1, most: 40 }],
   ['JOBS', ({ count }) => count, { rank: 2, end: true }],
   ['STATUS', ({ status }) => (status >= 400 ? bad(String(status)) : String(status)), { rank: 4, end: true }],
-  ['FILTER', ({ filter }) => (filter === null ? '' : textOf(filter)), { rank: 5, most: 40 }],
+  ['FILTER', ({ filter }) => (filter === null ? '' : valueText(filter)), { rank: 5, most: 40 }],
   ['REASON', ({ reason }) => reason, { rank: 6 }],
 ];
 

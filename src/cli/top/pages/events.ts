@@ -1,8 +1,7 @@
 import type { QueueEvent } from '../../../client/event';
-import { textOf } from '../../output';
 import { ageText, definePage, type Row } from '../page';
 import { toneOf } from '../style';
-import { foreign } from '../text';
+import { foreign, membersText, valueText } from '../text';
 
 /** Events that are kept. */
 const KEPT = 200;
@@ -34,17 +33,17 @@ const SHOWN = new Set(['job_id', 'queue', 'job_type', 'worker_id', 'event']);
 
 function eventRow({ id, type, subject, time, data }: QueueEvent, now: number): Row {
   const job = typeof data.job_id === 'string' ? data.job_id : undefined;
-  const rest = Object.entries(data).filter(([name, value]) => !SHOWN.has(name) && value !== null);
+  const rest = Object.entries(data).filter(([name]) => !SHOWN.has(name));
   return {
     id,
     ...(job !== undefined && { opens: { page: 'job' as const, name: job } }),
     cells: [
       ageText(time, now),
       { text: foreign(type), tone: toneOf(type.slice(type.indexOf('.') + 1)) },
-      foreign(textOf(data.job_type ?? '')),
-      foreign(textOf(data.queue ?? '')),
+      foreign(valueText(data.job_type ?? '')),
+      foreign(valueText(data.queue ?? '')),
       foreign(subject ?? ''),
-      foreign(rest.map(([name, value]) => `${name}=${textOf(value)}`).join('  ')),
+      foreign(membersText(Object.fromEntries(rest))),
     ],
   };
 }

@@ -1,10 +1,10 @@
 import { pathTo } from '../../../client/transport';
 import type { InspectedJob, JobStory } from '../../../contract/jobs';
 import type { Named } from '../../../producer/names';
-import { textOf, whenText } from '../../output';
+import { whenText } from '../../output';
 import { explain, jobFacts } from '../../why';
 import { type Cell, definePage, faint, msText, type Row, stateCell } from '../page';
-import { foreign } from '../text';
+import { foreign, membersText, valueText } from '../text';
 
 /** With the whole story, which it asks for. */
 type Story = Named<Omit<InspectedJob, keyof JobStory> & Omit<JobStory, 'checkpoint'>>;
@@ -21,7 +21,7 @@ export const job = definePage<Story>({
         ...(hint ? [{ name: '', value: faint(foreign(hint)) }] : []),
         ...told.map(([name, value]) => ({
           name,
-          value: name === 'state' ? stateCell(story.state) : foreign(textOf(value)),
+          value: name === 'state' ? stateCell(story.state) : foreign(valueText(name === 'args' ? story.args : value)),
         })),
         ...(story.attempts.length > 0 ? [{ name: 'took', value: story.attempts.map(attemptText).join(' · ') }] : []),
         ...(story.parent ? [{ name: 'parent', value: foreign(`${story.parent.id} ${story.parent.type ?? ''}`) }] : []),
@@ -69,7 +69,7 @@ function detailOf({ from, to, error, ...rest }: Record<string, unknown>): string
   const parts = [
     typeof to === 'string' ? `${from ?? ''} → ${to}` : '',
     message === undefined ? '' : `${type ? `${type}: ` : ''}${message}`,
-    ...Object.entries(rest).flatMap(([name, value]) => (value === null ? [] : [`${name}=${textOf(value)}`])),
+    membersText(rest),
   ];
   return foreign(parts.filter(Boolean).join('  '));
 }

@@ -1,6 +1,8 @@
+import type { Alert } from '../../../client/alerts';
 import type { MaintenanceState } from '../../../client/maintenance';
 import type { TargetStatus } from '../../../client/targets';
 import type { WorkerCounts } from '../../../client/workers';
+import { lengthText } from '../../output';
 import { JOB_STATES } from '../../states';
 import type { Api } from '../api';
 import { ageText, bad, definePage, type Fact, lastsText, numberText, warn } from '../page';
@@ -9,22 +11,30 @@ import { askQueues, byDepth, hearQueues, listQueues, loadQueues, percent, type Q
 
 interface Overview extends QueuesAnswer {
   maintenance: MaintenanceState;
+  alerts: readonly Alert[];
   targets: readonly TargetStatus[];
   workers: WorkerCounts;
 }
 
 async function load(api: Api): Promise<Overview> {
-  const [queues, maintenance, { targets }, { summary }] = await Promise.all([
+  const [queues, maintenance, { alerts }, { targets }, { summary }] = await Promise.all([
     loadQueues(api),
     api.get<MaintenanceState>('/admin/maintenance'),
+    api.get<Pick<Overview, 'alerts'>>('/admin/alerts?per_page=100'),
     api.get<Pick<Overview, 'targets'>>('/targets'),
     api.get<{ summary: Overview['workers'] }>('/admin/workers?limit=1'),
   ]);
-  return { ...queues, maintenance, targets, workers: summary };
+  return { ...queues, maintenance, alerts, targets, workers: summary };
 }
 
 /** Events after which more than queues may be different. */
-const ELSEWHERE = /^(worker\.(started|stopped|quiet)|queue\.push_)/;
+const ELSEWHERE = /^(alert\.|worker\.(started|stopped|quiet)|queue\.push_)/;
+
+/** Reasons of a queue's oldest job that need an operator. */
+const STUCK = /^(no_handler|handler_down|no_worker|queue_paused|group_paused|key_limit|queue_limit)$/;
+
+/** Queues whose reason is shown. */
+const MOST_REASONS = 3;
 
 export const overview = definePage<Overview>({
   ...{ id: 'overview', title: 'Overview', key: 'o', scope: 'admin:read' },
@@ -44,7 +54,21 @@ export const overview = definePage<Overview>({
   },
 });
 
-function factsOf({ items, total, maintenance, targets, workers }: Overview, now: number): Fact[] {
+function alertFacts(alerts: readonly Alert[], now: number): Fact[] {
+  return alerts.flatMap(({ name, metric, above, queues }) => {
+    const shown = (value: number) => {
+      if (metric === 'error_rate') return `${Math.round(value * 1_000) / 10} %`;
+      return metric === 'oldest_age' ? lengthText(value * 1_000) : numberText(value);
+    };
+    const firing = queues.filter(({ state }) => state === 'firing');
+    return firing.map(({ queue, since, lastValue }) => {
+      const text = `${name}: ${metric.replaceAll('_', ' ')} was ${shown(lastValue)}, above ${shown(above)}, in ${queue}`;
+      return { name: 'alert', value: bad(foreign(`${text}, fires since ${ageText(since, now)}`)) };
+    });
+  });
+}
+
+function factsOf({ items, total, maintenance, alerts, targets, workers }: Overview, now: number): Fact[] {
   const sum = (read: (item: (typeof items)[number]) => number) => items.reduce((all, item) => all + read(item), 0);
   const states = JOB_STATES.map((state) => `${state} ${numberText(sum(({ counts }) => counts[state] ?? 0))}`);
   const done = sum(({ throughput }) => throughput.processedPerMinute);
@@ -54,12 +78,19 @@ function factsOf({ items, total, maintenance, targets, workers }: Overview, now:
   const share = done + failed === 0 ? 0 : failed / (done + failed);
   const down = targets.filter(({ state }) => state !== 'up');
   const errors = percent(share);
+  const stuck = items.flatMap(({ name, waitingFor }) =>
+    waitingFor && STUCK.test(waitingFor.reason)
+      ? [{ name: 'waits', value: warn(foreign(`${name}: ${waitingFor.detail}`)) }]
+      : [],
+  );
   const { enabled, reason, startedAt, endsAt } = maintenance;
   const since = `since ${ageText(startedAt, now)}${endsAt ? `, ends ${ageText(endsAt, now)}` : ''}`;
   return [
     ...(enabled
       ? [{ name: 'maintenance', value: warn([since, reason && foreign(reason)].filter(Boolean).join(': ')) }]
       : []),
+    ...alertFacts(alerts, now),
+    ...stuck.slice(0, MOST_REASONS),
     { name: 'jobs', value: states.join(' · ') },
     {
       name: 'per minute',

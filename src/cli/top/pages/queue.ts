@@ -1,9 +1,8 @@
 import { pathTo } from '../../../client/transport';
 import { wired } from '../../../producer/names';
-import { textOf } from '../../output';
 import { JOB_STATES } from '../../states';
 import { definePage, lastsText, msText, numberText, stateCell } from '../page';
-import { foreign } from '../text';
+import { foreign, valueText } from '../text';
 import { askJobs, hearJobs, type JobAnswer, loadJobs, showJobs } from './job-list';
 import { percent, type QueueItem } from './queue-list';
 
@@ -61,6 +60,7 @@ function factsOf(
   return [
     { name: 'queue', value: foreign(name) },
     { name: 'status', value: stateCell(status) },
+    ...(rest.waitingFor ? [{ name: 'why', value: foreign(rest.waitingFor.detail) }] : []),
     { name: 'jobs', value: JOB_STATES.map((state) => `${state} ${numberText(counts[state] ?? 0)}`).join(' · ') },
     {
       name: 'per minute',
@@ -73,6 +73,6 @@ function factsOf(
     },
     { name: 'oldest waits', value: lastsText(rest.oldestAvailableAt, now) },
     { name: 'running', value: `${numberText(active)}${limit === null ? '' : ` of at most ${numberText(limit)}`}` },
-    ...(configuration ? [{ name: 'settings', value: foreign(textOf(wired(configuration))) }] : []),
+    ...(configuration ? [{ name: 'settings', value: foreign(valueText(wired(configuration))) }] : []),
   ];
 }

@@ -1,8 +1,7 @@
 /** What is in effect: access, handlers, limits, variables. Keys and secrets are not in it. */
 import { wireName } from '../../../producer/names';
-import { textOf } from '../../output';
 import { definePage, type Row } from '../page';
-import { foreign } from '../text';
+import { foreign, valueText } from '../text';
 
 export const settings = definePage<Readonly<Record<string, unknown>>>({
   ...{ id: 'settings', title: 'Settings', key: 't', scope: 'admin:read' },
@@ -21,10 +20,10 @@ export const settings = definePage<Readonly<Record<string, unknown>>>({
 /** Variables keep their names; members have those of the wire. */
 function rowsOf(name: string, value: unknown): Row[] {
   const path = /^variables\./.test(name) ? name : wireName(name);
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return [rowOf(path, textOf(value))];
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return [rowOf(path, valueText(value))];
   const { set } = value as { set?: unknown };
   if (typeof set === 'boolean')
-    return set ? [rowOf(path, textOf((value as { value?: unknown }).value ?? '(set)'))] : [];
+    return set ? [rowOf(path, valueText((value as { value?: unknown }).value ?? '(set)'))] : [];
   return Object.entries(value).flatMap(([member, content]) => rowsOf(`${name}.${member}`, content));
 }
 
