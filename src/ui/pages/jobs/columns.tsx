@@ -6,10 +6,9 @@ import { StateBadge } from '../../components/badge';
 import { Dialog } from '../../components/overlays';
 import type { Column } from '../../components/table';
 import { Button, Foreign, JobLink, Link, None, Time } from '../../components/text';
-import { href, type Query, segment } from '../../core/base';
 import { stringifyExact } from '../../core/exact';
 import { percent } from '../../core/format';
-import { withQuery } from '../../core/router';
+import { href, type Query, segment, withQuery } from '../../core/router';
 import { isHidden } from '../../core/session';
 
 const MAX_TEXT = 160;

@@ -1,5 +1,5 @@
 /** The filter of the list: it stands in the URL, goes to the server as a query, and to operations as a body. */
-import type { Query } from '../../core/base';
+import type { Query } from '../../core/router';
 import { query, url } from '../../core/router';
 
 /** What filters, and what its chip says. The names are those of the API, save for `dead`. */

@@ -1,9 +1,9 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { JobItems, JobSummary } from '../../../contract/jobs';
 import type { JobState } from '../../../job/states';
+import type { Resource } from '../../core/api';
 import { api } from '../../core/api';
 import { channelOf, type LiveEvent, useLive } from '../../core/live';
-import type { Resource } from '../../core/resource';
 import { pageNumber, query, url } from '../../core/router';
 import { detailQuery } from './columns';
 import { filterQuery, fits, isSearch, statesShown } from './filter';
