@@ -3,7 +3,7 @@ import type { ComponentType, JSX } from 'preact';
 import { useEffect, useErrorBoundary, useRef, useState } from 'preact/hooks';
 import { Menu } from './components/menu';
 import { Questions, Toasts } from './components/overlays';
-import { Empty, Failure, Skeleton } from './components/page';
+import { Empty, Failure, Skeleton } from './components/state';
 import { TopBar } from './components/top-bar';
 import { asFailure, needsLogin } from './core/api';
 import { failed } from './core/dialogs';

@@ -238,6 +238,7 @@ POST /ojs/v1/admin/reset admin:purge
 POST /ojs/v1/admin/retry/preview admin:read
 GET /ojs/v1/admin/jobs/:id admin:read
 POST /ojs/v1/admin/jobs/:id/retry admin:write
+PUT /ojs/v1/admin/jobs/:id/steps/:name admin:write
 POST /ojs/v1/admin/jobs/:id/cancel admin:write
 GET /ojs/v1/admin/workers admin:read
 POST /ojs/v1/admin/workers/directive admin:write

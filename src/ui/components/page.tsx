@@ -1,11 +1,10 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
-import type { ApiFailure, Resource } from '../core/api';
-import { refusal } from '../core/live';
 import { query, withQuery } from '../core/router';
-import { Button } from './button';
-import { Icon, type IconName } from './icon';
+import { Icon } from './icon';
 import { Count } from './text';
+
+export { Empty, type EmptyProps, Failure, LiveRefused, Loaded, Skeleton } from './state';
 
 export interface PageHeadProps {
   title: ComponentChildren;
@@ -127,67 +126,4 @@ export function Tabs({ tabs, name = 'tab' }: { tabs: readonly Tab[]; name?: stri
 export function openTab(tabs: readonly Tab[], name = 'tab'): string {
   const asked = query(name);
   return tabs.find(({ id }) => id === asked)?.id ?? tabs[0]?.id ?? '';
-}
-
-/** Grey bars in the place of what is being loaded. @param rows how many, about as many as will come */
-export function Skeleton({ rows = 6, height }: { rows?: number; height?: number }) {
-  return (
-    <div class="skeleton" role="status" aria-label="Loading">
-      {Array.from({ length: rows }, (_, index) => (
-        <i key={index} style={height ? { height: `${height}px` } : {}} />
-      ))}
-    </div>
-  );
-}
-
-export interface EmptyProps {
-  icon?: IconName;
-  title: string;
-  /** What would make something appear here: a text, or children. */
-  text?: string;
-  children?: ComponentChildren;
-}
-
-export function Empty({ icon = 'queues', title, text, children = text }: EmptyProps) {
-  return (
-    <div class="empty">
-      <Icon name={icon} size={28} />
-      <h2>{title}</h2>
-      {children && <div class="text">{children}</div>}
-    </div>
-  );
-}
-
-export function Failure({ error, retry }: { error: ApiFailure; retry?: (() => void) | undefined }) {
-  return (
-    <div class="failure" role="alert">
-      <Icon name="failures" size={20} />
-      <div>
-        <strong>{error.message}</strong>
-        {error.hint && <p>{error.hint}</p>}
-        {error.requestId && <p class="faint">Request {error.requestId}</p>}
-      </div>
-      {retry && <Button label="Try again" onClick={retry} />}
-    </div>
-  );
-}
-
-/** Stands above what should change by itself, where the server refuses to. */
-export function LiveRefused() {
-  return refusal.value === '' ? null : <p class="note amber">Live updates are off: {refusal.value}</p>;
-}
-
-/** A resource once it is there; before that a skeleton, and what went wrong. */
-export function Loaded<T>(props: {
-  of: Resource<T>;
-  children: (data: T) => ComponentChildren;
-  loading?: ComponentChildren;
-}) {
-  const { of: resource, children, loading } = props;
-  return (
-    <>
-      {resource.error && <Failure error={resource.error} retry={resource.reload} />}
-      {resource.data !== undefined ? children(resource.data) : !resource.error && (loading ?? <Skeleton />)}
-    </>
-  );
 }

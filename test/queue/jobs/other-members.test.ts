@@ -1,5 +1,6 @@
 /** Where a value is stored, a member of another name is refused: it would be lost without a word. */
 import { beforeEach, describe, expect, it } from 'vitest';
+import { onRecord } from '../../support/on-record';
 import { freshName } from '../../support/queue';
 import { type Json, server, V1 } from '../../support/server';
 
@@ -69,8 +70,8 @@ describe('a signal', () => {
 describe('a step', () => {
   it('may say what it failed with', async () => {
     await server.ok(200, 'PUT', `${V1}/jobs/${id}/steps/charge`, { error: { message: 'declined' } });
-    expect((await server.ok(200, 'GET', `${V1}/jobs/${id}/steps`)).steps).toEqual({
-      charge: { error: { message: 'declined' } },
-    });
+    expect((await server.ok(200, 'GET', `${V1}/jobs/${id}/steps`)).steps).toEqual(
+      onRecord({ charge: { error: { message: 'declined' } } }),
+    );
   });
 });
