@@ -258,7 +258,7 @@ describe.each(WAYS)('the move of a job %s', (_, way) => {
   it('goes no further than the lock object, when that cannot note the new queue', async () => {
     const id = await way.make(unique);
     const heal = await runInDurableObject(await lockOf(unique), (_object, { storage }) =>
-      failAlways(storage.sql, /INSERT INTO holders/),
+      failAlways(storage.sql, /INSERT OR REPLACE INTO holders/),
     );
     await way.begin(id);
     expect(await target().counts()).toEqual({});

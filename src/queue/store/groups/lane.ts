@@ -17,9 +17,8 @@ const RETURNED = -1;
 export class Lane {
   /** Where it stands among the lanes: nowhere, ready, or until its group may start another job. */
   place: 'none' | 'quiet' | 'noisy' | 'blocked' = 'none';
-  /** Its order among the lanes of its place, as of when it was put there; of one rank, the lower turn comes first. */
-  rank = 0;
-  turn = 0;
+  /** Raised whenever it is put somewhere, so that its older entries of a heap count no more. */
+  stamp = 0;
   /** Its virtual time: turns taken, divided by its weight. */
   time = 0;
   /** It has had more jobs waiting than a quiet one, and has not been empty since. */
@@ -149,5 +148,71 @@ export class Lane {
     if (this.start < MOST_TAKEN && this.start < runs.length) return;
     this.runs = runs.slice(this.start);
     this.start = 0;
+  }
+}
+
+/** A lane as it was put into a heap. */
+interface HeapEntry {
+  lane: Lane;
+  rank: number;
+  /** Of one rank, a lane that was put in earlier comes first. */
+  turn: number;
+  stamp: number;
+}
+
+const isBefore = (a: HeapEntry, b: HeapEntry): boolean => a.rank < b.rank || (a.rank === b.rank && a.turn < b.turn);
+
+/** Lanes in order of a rank that they have when they are put in. A lane that was put elsewhere since is passed over. */
+export class LaneHeap {
+  private readonly heap: HeapEntry[] = [];
+  private turns = 0;
+
+  constructor(private readonly place: Lane['place']) {}
+
+  /** Puts a lane in. @param rank lower ones come first */
+  put(lane: Lane, rank: number): void {
+    lane.place = this.place;
+    lane.stamp++;
+    const { heap } = this;
+    // Noisy lanes of one time have no order: those that were just served have their blocks in memory.
+    const turn = this.place === 'quiet' ? this.turns++ : 0;
+    const entry: HeapEntry = { lane, rank, turn, stamp: lane.stamp };
+    let at = heap.push(entry) - 1;
+    while (at > 0) {
+      const parent = (at - 1) >> 1;
+      const above = heap[parent] as HeapEntry;
+      if (!isBefore(entry, above)) break;
+      heap[at] = above;
+      at = parent;
+    }
+    heap[at] = entry;
+  }
+
+  /** The lane of the lowest rank; it stays. */
+  get first(): Lane | undefined {
+    for (;;) {
+      const [top] = this.heap;
+      if (!top) return undefined;
+      if (top.lane.place === this.place && top.lane.stamp === top.stamp) return top.lane;
+      this.removeFirst();
+    }
+  }
+
+  private removeFirst(): void {
+    const { heap } = this;
+    const last = heap.pop();
+    if (!last || heap.length === 0) return;
+    let at = 0;
+    for (;;) {
+      let child = 2 * at + 1;
+      const [left, right] = [heap[child], heap[child + 1]];
+      if (!left) break;
+      if (right && isBefore(right, left)) child++;
+      const below = heap[child] as HeapEntry;
+      if (!isBefore(below, last)) break;
+      heap[at] = below;
+      at = child;
+    }
+    heap[at] = last;
   }
 }

@@ -10,8 +10,7 @@
  */
 import type { Position } from '../due-index';
 import { SIZES, type Sizes } from '../sizes';
-import { SortedList } from '../sorted-list';
-import { Lane } from './lane';
+import { Lane, LaneHeap } from './lane';
 
 /** A group with more waiting jobs is noisy. */
 export const QUIET = 30;
@@ -29,13 +28,10 @@ const LANE_ENTRIES = 16;
 /** Claims after which it is looked where the first job of the line waits. */
 const CLAIMS_PER_LOOK = 64;
 
-const byRank = (a: Lane, b: Lane): number => a.rank - b.rank || a.turn - b.turn;
-
 export class Turns {
   private readonly lanes = new Map<string | undefined, Lane>();
-  private readonly quiet = new SortedList<Lane, Lane>(byRank);
-  private readonly noisy = new SortedList<Lane, Lane>(byRank);
-  private puts = 0;
+  private readonly quiet = new LaneHeap('quiet');
+  private readonly noisy = new LaneHeap('noisy');
   /** Not everything here is in order: it must be read again. */
   isStale = false;
   /** When the last one became available of those that were read. */
@@ -299,8 +295,8 @@ export class Turns {
   private leave(lane: Lane): void {
     if (lane.place === 'quiet') this.quietJobs -= lane.size;
     if (lane.place === 'blocked') this.blocked -= lane.entries;
-    if (lane.place === 'quiet' || lane.place === 'noisy') this[lane.place].delete(lane);
     lane.place = 'none';
+    lane.stamp++;
   }
 
   private laneOf(group: string | undefined): Lane {
@@ -335,12 +331,11 @@ export class Turns {
       if (lane.isCut) this.isStale = true;
       return;
     }
-    lane.place = lane.isNoisy ? 'noisy' : 'quiet';
-    lane.rank = lane.isNoisy ? lane.time : lane.order;
-    this.puts++;
-    // Of the noisy ones of one time, those served last come first: their blocks are in memory.
-    lane.turn = lane.isNoisy ? -this.puts : this.puts;
-    this[lane.place].add(lane);
-    if (!lane.isNoisy) this.quietJobs += lane.size;
+    if (lane.isNoisy) {
+      this.noisy.put(lane, lane.time);
+    } else {
+      this.quiet.put(lane, lane.order);
+      this.quietJobs += lane.size;
+    }
   }
 }

@@ -3,6 +3,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { until } from '../../../support/clock';
 import { failAlways } from '../../../support/faults';
 import { handler } from '../../../support/handlers';
+import { onRecord } from '../../../support/on-record';
 import { freshName, TestQueue } from '../../../support/queue';
 import { type Json, server, V1 } from '../../../support/server';
 
@@ -40,7 +41,7 @@ describe('a handler that says something while it runs', () => {
     expect(await replies(id)).toEqual([{}, {}, {}]);
     expect(await server.job(id)).toMatchObject({ state: 'active', progress: 0.5, progress_data: { n: 1 } });
     expect(await server.ok(200, 'GET', `${V1}/jobs/${id}/checkpoint`)).toMatchObject({ state: { page: 2 } });
-    expect(await steps(id)).toEqual({ charge: { result: { paid: 5 } } });
+    expect(await steps(id)).toEqual(onRecord({ charge: { result: { paid: 5 } } }));
     await until(async () => (await log(id)).length === 2, 'the log');
     await open(gate);
     expect(await server.jobIn(id, 'completed')).toMatchObject({ attempt: 1, result: 'done' });
@@ -68,7 +69,7 @@ describe('a handler that says something while it runs', () => {
     const recorded = { a: { result: 1 }, b: { result: 2 } };
     expect(await runs(id)).toEqual([
       { open: true, attempt: 1, steps: null },
-      { open: true, attempt: 2, steps: recorded },
+      { open: true, attempt: 2, steps: onRecord(recorded) },
     ]);
     const rows = await new TestQueue(queue).rows('SELECT sequence FROM checkpoints');
     expect(rows).toEqual([{ sequence: 0 }]);
@@ -137,7 +138,7 @@ describe('a handler that says something while it runs', () => {
       { error: { code: 'payload_too_large' } },
       { error: { code: 'invalid_request', details: { field: 'step' } } },
     ]);
-    expect(await steps(id)).toEqual({ once: { result: 1 } });
+    expect(await steps(id)).toEqual(onRecord({ once: { result: 1 } }));
   });
 
   it('whose attempt is over is configured so', async () => {
@@ -162,7 +163,7 @@ describe('a handler that says something while it runs', () => {
     await server.ok(200, 'POST', `${V1}/queues/${queue}/resume`);
     expect(await server.jobIn(ended, ['completed', 'discarded'])).toMatchObject({ attempt: 1 });
     expect(await server.jobIn(cut, 'discarded')).toMatchObject({ attempt: 1 });
-    expect(await steps(cut)).toEqual({ a: { result: 1 } });
+    expect(await steps(cut)).toEqual(onRecord({ a: { result: 1 } }));
   });
 
   it('may flood its queue with lines: the newest are kept, and nothing else suffers', async () => {
@@ -192,7 +193,7 @@ describe('a handler that says something while it runs', () => {
     await server.ok(200, 'DELETE', `${V1}/jobs/${id}`);
     await open(gate);
     expect(await server.state(id)).toBe('cancelled');
-    expect(await steps(id)).toEqual({ a: { result: 1 } });
+    expect(await steps(id)).toEqual(onRecord({ a: { result: 1 } }));
   });
 });
 
@@ -203,7 +204,7 @@ describe('a handler that continues later', () => {
     expect(await server.jobIn(id, 'completed')).toMatchObject({ attempt: 1, result: 7 });
     expect(await runs(id)).toEqual([
       { open: true, attempt: 1, steps: null },
-      { open: true, attempt: 1, steps: sleep },
+      { open: true, attempt: 1, steps: onRecord(sleep) },
     ]);
     expect(await log(id)).toEqual(['asleep']);
     expect(await server.job(id)).not.toHaveProperty('errors');
