@@ -87,7 +87,9 @@ function valuesOf(name: OptionName): fc.Arbitrary<unknown> {
   const { type, minimum, maximum, maxLength } = accepted(OPTION_READERS[name] as Reader<unknown>);
   if (type === 'integer') return fc.integer({ min: minimum as number, max: Math.min(maximum as number, 1e9) });
   if (type === 'boolean') return fc.boolean();
-  if (type === 'string') return word.filter((text) => text.length <= ((maxLength as number | undefined) ?? 20));
+  const isName = (text: string) => text !== '.' && text !== '..';
+  if (type === 'string')
+    return word.filter((text) => isName(text) && text.length <= ((maxLength as number | undefined) ?? 20));
   throw new Error(`Say in OWN which values ${name} has: its reader does not.`);
 }
 
