@@ -16,7 +16,7 @@ interface LaterOption {
   option: string;
   /** The verb of a queue that came with it. An option without one gets a verb for that. */
   cameWith: keyof QueueApi;
-  isIn(job: Pick<NewJob, 'limit'>): boolean;
+  isIn(job: Pick<NewJob, 'limit' | 'steps'>): boolean;
   /** {@link LaterOption.isIn} for jobs as JSON text; it may match too many. */
   isInText: RegExp;
 }
@@ -28,6 +28,13 @@ const LATER: readonly LaterOption[] = [
     isIn: ({ limit }) => limit !== undefined && scopeOf(limit.key) === 'deployment',
     isInText: /"scope"\s*:\s*"deployment"/,
   },
+  {
+    option: 'from',
+    cameWith: 'restart',
+    isIn: ({ steps }) => steps !== undefined,
+    // No job as JSON text has steps: only a fork does.
+    isInText: /(?!)/,
+  },
 ];
 
 /** Queues that were found to have a verb; one deploy only adds verbs. The oldest go first. */
@@ -38,7 +45,7 @@ onEmptied(() => found.clear());
 /** @throws {ApiError} 503 while the object of a queue does not know an option of a job for it */
 export async function refuseUnknownOptions(
   env: Env,
-  entries: readonly { queue: string; job: Pick<NewJob, 'limit'> }[],
+  entries: readonly { queue: string; job: Pick<NewJob, 'limit' | 'steps'> }[],
 ): Promise<void> {
   for (const later of LATER) {
     const queues = new Set<string>();

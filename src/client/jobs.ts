@@ -84,6 +84,11 @@ export interface StoredJobs {
    */
   retry(id: string, options?: { from?: string | undefined }): Promise<JobEnvelope>;
   /**
+   * Enqueues a copy of a job that begins with what the job had recorded before this step. Needs `admin:write`.
+   * @throws {NotFoundError}
+   */
+  fork(id: string, options: { from: string }): Promise<JobEnvelope>;
+  /**
    * Answers for a step without a result; a job that waits for its next try continues. Needs `admin:write`.
    * @param result what the step returns, any JSON value
    * @throws {NotFoundError} {@link ConflictError} while the job runs, or where the step has a result
@@ -164,6 +169,8 @@ export function createStoredJobs({ once, safely, read, settle, waitFor }: Reques
       const body = from === undefined ? undefined : jsonOf({ from }, 'The name of the step');
       return jobOf(await once('POST', pathTo`/admin/jobs/${id}/retry`, body));
     },
+    fork: async (id, { from }) =>
+      jobOf(await once('POST', pathTo`/admin/jobs/${id}/clone`, jsonOf({ from }, 'The name of the step'))),
     answerStep: async (id, name, result) =>
       jobOf(await safely('PUT', pathTo`/admin/jobs/${id}/steps/${name}`, jsonOf({ result }, 'The result'))),
     async *list(query = {}, options = {}) {

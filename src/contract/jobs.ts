@@ -232,6 +232,8 @@ export type JobOptionsGiven = GivenOptions<Exclude<OptionName, OptionsThat<'besi
 
 /** What is another in the clone. */
 export interface ClonedJob {
+  /** The name of a recorded step: the clone begins with what was recorded before it, and without the checkpoint. */
+  from?: string;
   args?: unknown[];
   meta?: Record<string, unknown>;
   queue?: string;

@@ -88,6 +88,8 @@ export interface NewJob {
   coalesced?: Coalesced;
   /** Cancelled at once, because a later entry of its batch, in another queue, replaces it. */
   superseded?: boolean;
+  /** JSON text of the steps that it begins with: those of the job that it was forked from. */
+  steps?: string;
   /** What it was validated by: the stamp of the schemas, and what does not fit them. Absent: by none. */
   validated?: { stamp: SchemaStamp; misfits?: Misfit[] };
   /** JSON of a {@link JobBody}. */

@@ -3,7 +3,7 @@
 import { storable, storableText } from './attempt/notes';
 import { utf8Bytes } from './bytes';
 import { defined, isObject, type Reader, readInteger, readPathName, withinBytes } from './envelope/fields';
-import { invalidRequest, payloadTooLarge } from './errors';
+import { invalidRequest, notFound, payloadTooLarge } from './errors';
 import { own } from './own';
 import type { JobStep } from './wire';
 
@@ -83,13 +83,15 @@ export function withoutFailures(steps: Steps): Steps | undefined {
 }
 
 /**
- * The records that began before this one, for a run that starts again from it; those of earlier versions come first.
- * Undefined: there is no such record.
+ * The records that began before this one, without failures, for a run that starts from it; those of earlier versions
+ * come first. @throws {ApiError} 404 when nothing is on record under this name
  */
-export function stepsBefore(steps: Steps, name: string): Steps | undefined {
+export function stepsBefore(steps: Steps, name: string): Steps {
   const inOrder = Object.entries(steps).sort(([, a], [, b]) => (a.seq ?? 0) - (b.seq ?? 0));
   const at = inOrder.findIndex(([other]) => other === name);
-  return at < 0 ? undefined : Object.assign(noSteps(), Object.fromEntries(inOrder.slice(0, at)));
+  if (at < 0) throw notFound('step', name, 'GET /ojs/v1/jobs/:id/steps lists what is on record.');
+  const before = Object.assign(noSteps(), Object.fromEntries(inOrder.slice(0, at)));
+  return withoutFailures(before) ?? before;
 }
 
 /** Is nothing more to come? A sleep's moment may still be followed by a signal, or by its absence. */

@@ -221,6 +221,14 @@ describe('the page of a job', { timeout: 900_000 }, () => {
     await state(page, 'available').waitFor({ timeout: SOON_MS });
     const { steps } = await board.call('GET', `jobs/${id}/steps`);
     assert.deepEqual(Object.keys(steps), ['charge']);
+    await trace
+      .getByRole('row', { name: /^charge/ })
+      .getByRole('button')
+      .click();
+    await trace.getByRole('button', { name: 'Fork from here' }).click();
+    await page.getByRole('button', { name: 'Fork', exact: true }).click();
+    await page.waitForURL((url) => url.pathname.includes('/ui/jobs/') && !url.pathname.endsWith(id));
+    await page.locator('.identity .badge').getByText('available', { exact: true }).waitFor({ timeout: SOON_MS });
   });
 
   it('draws a part of 500 steps, and more of them on request', async () => {

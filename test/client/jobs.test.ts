@@ -140,6 +140,8 @@ it('operators answer for a step, and start a job again from one', async () => {
     three: { result: { by: 'hand' }, seq: 3, at: expect.any(Number) },
   });
   await expect(client.jobs.retry(id, { from: 'four' })).rejects.toThrow(NotFoundError);
+  const { id: copy } = await client.jobs.fork(id, { from: 'two' });
+  expect(Object.keys(await client.jobs.steps(copy))).toEqual(['one']);
   expect(await client.jobs.retry(id, { from: 'two' })).toMatchObject({ state: 'available' });
   expect(Object.keys(await client.jobs.steps(id))).toEqual(['one']);
 });

@@ -45,6 +45,12 @@ export const changes: readonly Action[] = [
     { takes: JOB_IDS, flags: { from: ['--from <step>', FROM] } },
     (opened, ids) => each(opened, ids, ({ jobs }, id) => jobs.retry(id, opened.members)),
   ),
+  action(
+    'fork',
+    'enqueue a copy of a job that starts from one of its steps',
+    { takes: [['<id>', 'id of the job']], needs: { from: ['--from <step>', 'first step that the copy runs itself'] } },
+    (opened, id) => each(opened, [id], ({ jobs }) => jobs.fork(id, opened.members)),
+  ),
   changing('cancel', 'cancel jobs that have not ended', (tocsin, id) => tocsin.cancel(id)),
   changing('activate', 'activate jobs that were enqueued as pending', ({ jobs }, id) => jobs.activate(id)),
   action(

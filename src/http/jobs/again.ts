@@ -9,7 +9,7 @@ import { invalidRequest, unsupported } from '../../job/errors';
 import { notKnown } from '../../job/near-miss';
 import { factsOf, optionsThat } from '../../job/options';
 import type { JobBody, JobView } from '../../job/record';
-import { readStepName } from '../../job/steps';
+import { parseSteps, readStepName, stepsBefore } from '../../job/steps';
 import type { Edit } from '../../rpc/queue';
 import type { AppContext } from '../context';
 import { type JsonObject, readOptionalBody } from '../request/body';
@@ -69,10 +69,15 @@ async function readEdit(c: AppContext, given: JsonObject): Promise<Edit> {
 export async function cloneJob(c: AppContext) {
   const body = (await readOptionalBody(c, MAX_ENVELOPE_BYTES, parseEnvelope)) ?? {};
   refuseRedacted(c, body, 'args');
-  const idempotency = await readIdempotency(c, body);
+  const idempotency = await readIdempotency(c, body, body.idempotency_key);
+  const { from, ...changes } = body;
   const view = await callJob(c, (queue, id) => queue.get(id));
   const context = parseContext(c);
-  const parsed = await withFingerprint(parseJob(cloneOf(view, body, pathParam(c, 'id')), context));
+  const parsed = await withFingerprint(parseJob(cloneOf(view, changes, pathParam(c, 'id')), context));
+  if (from !== undefined) {
+    const recorded = await callJob(c, (queue, id) => queue.steps(id));
+    parsed.job.steps = JSON.stringify(stepsBefore(parseSteps(recorded), readStepName(from, 'from')));
+  }
   return enqueueParsed(c, parsed, context, idempotency);
 }
 
@@ -81,7 +86,7 @@ function cloneOf(view: JobView, body: JsonObject, id: string): JsonObject {
   const { args, meta, queue, options, idempotency_key: _, ...others } = body;
   const [unknown] = Object.keys(others);
   if (unknown !== undefined)
-    throw invalidRequest(unknown, `${unknown} ${notKnown(unknown, ['args', 'meta', 'queue', 'options'])}`);
+    throw invalidRequest(unknown, `${unknown} ${notKnown(unknown, ['args', 'meta', 'queue', 'options', 'from'])}`);
   const changed = optional(body, 'options', readObject) ?? {};
   const known: readonly string[] = IN_OPTIONS;
   const wrong = Object.keys(changed).find((name) => !known.includes(name));

@@ -218,7 +218,7 @@ function plainRun(placements: readonly Placement<StoredJob>[], from: number, now
     const placement = placements[index] as Placement<StoredJob>;
     if ('existing' in placement || placement.replaces.length > 0) break;
     const { job } = placement;
-    const special = job.id ?? job.expiresAt ?? job.unique ?? job.superseded;
+    const special = job.id ?? job.expiresAt ?? job.unique ?? job.superseded ?? job.steps;
     if (special !== undefined || !isImmediate(job, now) || job.type !== (run[0] ?? job).type) break;
     chars += job.body.length;
     if (run.length > 0 && chars > MAX_RUN_CHARS) break;
@@ -254,8 +254,11 @@ function hasCompany(placements: readonly Placement<StoredJob>[], index: number, 
 }
 
 function insertOne(q: Named & Stored & Observed & Woken, job: NewJob, now: number, together: boolean): JobRow {
-  const { pending = false, limit, group } = job;
-  return insert(q, 'enqueue', rowOf(job, now), { at: dueAtOf(job, now), pending, limit, together, group }, now);
+  const { pending = false, limit, group, steps } = job;
+  const at = dueAtOf(job, now);
+  const row = insert(q, 'enqueue', rowOf(job, now), { at, pending, limit, together, group }, now);
+  if (steps !== undefined) q.store.checkpoints.saveSteps(row.key, steps, now);
+  return row;
 }
 
 export function rowOf(job: NewJob, now: number): NewRow {

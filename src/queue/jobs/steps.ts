@@ -2,7 +2,6 @@
  * Durable steps: recorded work that the next run does not repeat. Stored with the checkpoint; they outlive retries
  * and redrives.
  */
-import { notFound } from '../../job/errors';
 import { own } from '../../job/own';
 import { parseSteps, StepBook, type StepRecord, type Steps, stepsBefore, withoutFailures } from '../../job/steps';
 import type { StepReceipt, StepRequest } from '../../rpc/workers';
@@ -31,10 +30,7 @@ export function recordSteps(q: Stored, key: number, said: Steps, now: number): {
  */
 export function keptSteps(q: Stored, key: number, from: string | undefined): Steps | undefined {
   const steps = recordedSteps(q, key);
-  if (from === undefined) return withoutFailures(steps);
-  const before = stepsBefore(steps, from);
-  if (before === undefined) throw notFound('step', from, 'GET /ojs/v1/jobs/:id/steps lists what is on record.');
-  return withoutFailures(before) ?? before;
+  return from === undefined ? withoutFailures(steps) : stepsBefore(steps, from);
 }
 
 /** Records a step in the place of what was on record of it. One row. @throws {ApiError} 413 */

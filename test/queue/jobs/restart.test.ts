@@ -1,7 +1,7 @@
 /** A job that starts again from one of its steps, and steps that an operator answers. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { clock, MINUTE, T0 } from '../../support/clock';
-import { onRecord } from '../../support/on-record';
+import { onRecord, stamped } from '../../support/on-record';
 import { freshName, steady, TestQueue } from '../../support/queue';
 import { type Json, server, UNKNOWN_ID, V1 } from '../../support/server';
 
@@ -80,6 +80,57 @@ describe('a job that starts again from a step', () => {
     expect(await server.refusal('POST', `${V1}/admin/jobs/${UNKNOWN_ID}/retry`, { from: 'a' })).toMatchObject({
       status: 404,
     });
+  });
+});
+
+describe('a copy of a job that starts from a step', () => {
+  const fork = (id: unknown, body: Json) => server.ok(201, 'POST', `${V1}/admin/jobs/${id}/clone`, body);
+
+  it('begins with the records before it, in any state, also in another queue, and leaves the job as it is', async () => {
+    const id = await ended();
+    const before = await steps(id);
+    const elsewhere = freshName('restart');
+    for (const [body, target] of [
+      [{ from: 'a' }, queue],
+      [{ from: 'a', queue: elsewhere }, elsewhere],
+    ] as const) {
+      const copy = (await fork(id, body)).job?.id;
+      expect(await steps(copy)).toMatchObject({ second: { result: 'second', seq: 1 }, '1': { result: '1', seq: 2 } });
+      await new TestQueue(target).evict();
+      const taken = await server.takeOne(target);
+      expect(taken).toMatchObject({ id: copy, meta: { cloned_from: id } });
+      expect(Object.keys(taken.steps as Json)).toEqual(['1', 'second']);
+      expect(taken).not.toHaveProperty('checkpoint');
+      await put(copy, 'new', { result: 0 });
+      expect(await steps(copy)).toMatchObject({ new: { seq: 3 } });
+    }
+    expect([await steps(id), (await server.job(id)).state]).toEqual([before, 'discarded']);
+  });
+
+  it('costs one row more than another, and tries failed steps again', async () => {
+    const id = await server.enqueue(queue);
+    await server.takeOne(queue);
+    await put(id, 'failed', { error: { message: 'in vain' } });
+    await put(id, 'done', { result: 1 });
+    await put(id, 'last', { result: 2 });
+    await fork(id, {});
+    await object.startCounting();
+    await fork(id, {});
+    const plain = (await object.counted()).written;
+    const copy = (await fork(id, { from: 'last' })).job?.id;
+    expect([plain, (await object.counted()).written]).toEqual([1, 2]);
+    expect(await steps(copy)).toEqual({ done: stamped({ result: 1 }, 2) });
+  });
+
+  it('is refused without such a record, and is enqueued once under its idempotency key', async () => {
+    const id = await ended();
+    const path = `${V1}/admin/jobs/${id}/clone`;
+    expect(await server.refusal('POST', path, { from: 'c' })).toMatchObject({ status: 404, code: 'not_found' });
+    expect(await server.refusal('POST', path, { from: 5 })).toMatchObject({ status: 400, field: 'from' });
+    const once = { from: 'b', idempotency_key: 'fork-1' };
+    const first = await fork(id, once);
+    expect((await fork(id, once)).job?.id).toBe(first.job?.id);
+    expect(await server.refusal('POST', path, { ...once, from: 'a' })).toMatchObject({ status: 409 });
   });
 });
 

@@ -11,7 +11,7 @@ import { api } from '../../core/api';
 import { useNow } from '../../core/clock';
 import { askAndAct } from '../../core/dialogs';
 import { absolute, duration, number } from '../../core/format';
-import { segment } from '../../core/router';
+import { href, navigate, segment } from '../../core/router';
 import { can } from '../../core/session';
 import { RETRIED } from './actions';
 import { spansOf, type TraceRow } from './spans';
@@ -66,6 +66,7 @@ export function Trace({ of: job, reload }: { of: Job; reload: () => void }) {
             <Row
               key={span.key}
               {...{ span, axis }}
+              onFork={can('admin:write') && can('data:write') ? (name) => fork(job, name) : undefined}
               onAgain={
                 mayStartAgain(job) ? (name) => startAgain(job, name).then((done) => done && reload()) : undefined
               }
@@ -102,16 +103,30 @@ function startAgain({ id, steps }: Job, from: string): Promise<boolean> {
   );
 }
 
+async function fork({ id }: Job, from: string): Promise<void> {
+  const question = {
+    title: 'Fork from this step?',
+    text: 'A copy of the job is enqueued. It begins with the results of the earlier steps, and without the checkpoint.',
+    action: 'Fork',
+  };
+  const clone = async () => {
+    const { job } = await api.post<{ job: { id: string } }>(`admin/jobs/${segment(id)}/clone`, { from });
+    navigate(href(`jobs/${segment(job.id)}`));
+  };
+  await askAndAct(question, clone, 'The copy is enqueued.');
+}
+
 interface RowProps {
   span: TraceRow;
   axis: Axis;
   isOpen: boolean;
   onToggle: (key: string) => void;
-  /** Starts the job again from this step; absent: it cannot. */
+  /** Starts the job, or a copy of it, from this step; absent: it cannot. */
   onAgain?: ((name: string) => void) | undefined;
+  onFork?: ((name: string) => void) | undefined;
 }
 
-function Row({ span, axis, isOpen, onToggle, onAgain }: RowProps) {
+function Row({ span, axis, isOpen, onToggle, onAgain, onFork }: RowProps) {
   const { key, name, state, look, brief, isInner, isMoment, isRough, from, to } = span;
   const detail = detailOf(span);
   const named = <Foreign>{name}</Foreign>;
@@ -143,7 +158,12 @@ function Row({ span, axis, isOpen, onToggle, onAgain }: RowProps) {
         <tr>
           <td colSpan={3} class="detail">
             {detail}
-            {span.step && onAgain && <Button icon="retry" label="Run again from here" onClick={() => onAgain(name)} />}
+            {span.step && (
+              <div class="actions">
+                {onAgain && <Button icon="retry" label="Run again from here" onClick={() => onAgain(name)} />}
+                {onFork && <Button icon="copy" label="Fork from here" onClick={() => onFork(name)} />}
+              </div>
+            )}
           </td>
         </tr>
       )}
