@@ -115,13 +115,16 @@ export class StepBook {
   }
 
   /**
-   * Records a step. @returns an earlier record, which wins
+   * Records a step. @returns an earlier record, which wins, as it was reported
    * @throws {ApiError} 413 when the records would be too many or too large; 400 when one nests too deep
    */
   add(name: string, given: StepRecord): StepRecord | undefined {
     const before = own(this.steps, name);
     const isNext = isFinal(given) || (given.tries ?? 0) > (before?.tries ?? 0);
-    if (before !== undefined && (isFinal(before) || !isNext)) return before;
+    if (before !== undefined && (isFinal(before) || !isNext)) {
+      const { seq: _, at: __, ...said } = before;
+      return said;
+    }
     this.put(name, given);
     return undefined;
   }

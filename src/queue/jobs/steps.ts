@@ -2,7 +2,6 @@
  * Durable steps: recorded work that the next run does not repeat. Stored with the checkpoint; they outlive retries
  * and redrives.
  */
-import { own } from '../../job/own';
 import { parseSteps, StepBook, type StepRecord, type Steps, stepsBefore, withoutFailures } from '../../job/steps';
 import type { StepReceipt, StepRequest } from '../../rpc/workers';
 import { mustFindForReport } from '../read/find';
@@ -47,8 +46,10 @@ export function noteStep(
   { name, record }: Pick<StepRequest, 'name' | 'record'>,
   now: number,
 ): StepRecord | undefined {
-  const { steps, isNew } = recordSteps(q, key, { [name]: JSON.parse(record) as StepRecord }, now);
-  return isNew ? undefined : own(steps, name);
+  const book = new StepBook(q.store.checkpoints.steps(key), now);
+  const earlier = book.add(name, JSON.parse(record) as StepRecord);
+  if (book.isChanged) q.store.checkpoints.saveSteps(key, book.text, now);
+  return earlier;
 }
 
 /** {@link noteStep} for a worker's report. @throws {ApiError} 404; 409 fenced as a checkpoint is; 413 */
