@@ -4,7 +4,7 @@
  */
 import { describe, expect, it } from 'vitest';
 import { clock, iso, SECOND } from '../../support/clock';
-import { TestQueue } from '../../support/queue';
+import { freshName, TestQueue } from '../../support/queue';
 import { type Json, server, V1 } from '../../support/server';
 
 clock.startAtT0();
@@ -66,6 +66,33 @@ const WAYS: Record<string, Way> = {
     await server.ok(200, 'DELETE', `${V1}/jobs/${id}`);
     await server.ok(200, 'POST', `${V1}/admin/jobs/${id}/retry`, {});
     return id;
+  },
+  'retry of many': async (queue, options) => {
+    const id = await enqueue(queue, options);
+    await server.ok(200, 'DELETE', `${V1}/jobs/${id}`);
+    await server.ok(200, 'POST', `${V1}/jobs/bulk/retry`, { job_ids: [id] });
+    return id;
+  },
+  clone: async (queue, options) => {
+    const { id } = await elsewhere(options);
+    const { job } = await server.ok(201, 'POST', `${V1}/admin/jobs/${id}/clone`, { queue: queue.name });
+    return (job as Json).id as string;
+  },
+  schedule: async (queue, options) => {
+    const before = await idsIn(queue);
+    const name = `${queue.name}-${before.length}`;
+    const job_template = { type: TYPE, args: [], options: { queue: queue.name, ...options } };
+    await server.ok(201, 'POST', `${V1}/cron`, { name, cron: '0 3 1 1 *', job_template });
+    await server.ok(201, 'POST', `${V1}/cron/${name}/trigger`);
+    return only(queue, before);
+  },
+  child: async (queue, options) => {
+    const before = await idsIn(queue);
+    const children = [{ type: TYPE, args: [], options: { queue: queue.name, ...options } }];
+    const args = [{ say: [{ ask: { enqueue: children } }] }];
+    const parent = await server.add('talk.do', args, { queue: freshName('parents') });
+    await server.jobIn(parent, 'completed');
+    return only(queue, before);
   },
   activation: async (queue, options) => {
     const id = await enqueue(queue, { ...options, pending: true });
