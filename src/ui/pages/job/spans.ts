@@ -81,7 +81,7 @@ function stepSpans({ steps, waiting_for: waiting }: Job, run: Pick<TraceRow, 'fr
   const inOrder = Object.entries(steps).sort(([, a], [, b]) => (a.seq ?? 0) - (b.seq ?? 0));
   const spans = inOrder.map(([name, step]): TraceRow => {
     const end = endOf(step);
-    const isPending = end !== undefined && end > run.to;
+    const isPending = step.until !== undefined && step.until > run.to;
     const since = (step.until && step.at) ?? (isPending && waiting ? Date.parse(waiting.since) : undefined);
     const span = {
       key: `step ${name}`,
