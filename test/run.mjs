@@ -20,7 +20,7 @@ const SUITES = {
       'cli',
       'isolated',
       'testing',
-      'simulation -- --runs 1500 --seed 20261124',
+      'simulation -- --runs 1000 --seed 20261124',
       'fuzz -- --runs 10000 --seed 2',
       'docs',
       'package',
