@@ -17,10 +17,18 @@ export function recordedSteps(q: Stored, key: number): Steps {
  * @throws {ApiError} 413 when that would be too much; then nothing has changed
  */
 export function recordSteps(q: Stored, key: number, said: Steps, now: number): { steps: Steps; isNew: boolean } {
-  const book = new StepBook(q.store.checkpoints.steps(key), now);
-  for (const [name, record] of Object.entries(said)) book.add(name, record);
-  if (book.isChanged) q.store.checkpoints.saveSteps(key, book.text, now);
-  return { steps: book.steps, isNew: book.isChanged };
+  return inBook(q, key, now, (book) => {
+    for (const [name, record] of Object.entries(said)) book.add(name, record);
+    return { steps: book.steps, isNew: book.isChanged };
+  });
+}
+
+/** Reads the records of a job, and writes them if `change` has changed them. */
+function inBook<T>({ store: { checkpoints } }: Stored, key: number, now: number, change: (book: StepBook) => T): T {
+  const book = new StepBook(checkpoints.steps(key), now);
+  const changed = change(book);
+  if (book.isChanged) checkpoints.saveSteps(key, book.text, now);
+  return changed;
 }
 
 /**
@@ -34,9 +42,7 @@ export function keptSteps(q: Stored, key: number, from: string | undefined): Ste
 
 /** Records a step in the place of what was on record of it. One row. @throws {ApiError} 413 */
 export function replaceStep(q: Stored, key: number, name: string, record: StepRecord, now: number): void {
-  const book = new StepBook(q.store.checkpoints.steps(key), now);
-  book.put(name, record);
-  q.store.checkpoints.saveSteps(key, book.text, now);
+  inBook(q, key, now, (book) => book.put(name, record));
 }
 
 /** Records one step. @param record JSON text @returns the earlier record, which wins. @throws {ApiError} 413 */
@@ -46,10 +52,7 @@ export function noteStep(
   { name, record }: Pick<StepRequest, 'name' | 'record'>,
   now: number,
 ): StepRecord | undefined {
-  const book = new StepBook(q.store.checkpoints.steps(key), now);
-  const earlier = book.add(name, JSON.parse(record) as StepRecord);
-  if (book.isChanged) q.store.checkpoints.saveSteps(key, book.text, now);
-  return earlier;
+  return inBook(q, key, now, (book) => book.add(name, JSON.parse(record) as StepRecord));
 }
 
 /** {@link noteStep} for a worker's report. @throws {ApiError} 404; 409 fenced as a checkpoint is; 413 */
