@@ -5,6 +5,7 @@ import { utf8Bytes } from './bytes';
 import { defined, isObject, type Reader, readInteger, readPathName, withinBytes } from './envelope/fields';
 import { invalidRequest, notFound, payloadTooLarge } from './errors';
 import { own } from './own';
+import { stepsInOrder } from './step-order';
 import type { JobStep } from './wire';
 
 export type StepRecord = JobStep;
@@ -87,7 +88,7 @@ export function withoutFailures(steps: Steps): Steps | undefined {
  * come first. @throws {ApiError} 404 when nothing is on record under this name
  */
 export function stepsBefore(steps: Steps, name: string): Steps {
-  const inOrder = Object.entries(steps).sort(([, a], [, b]) => (a.seq ?? 0) - (b.seq ?? 0));
+  const inOrder = stepsInOrder(steps);
   const at = inOrder.findIndex(([other]) => other === name);
   if (at < 0) throw notFound('step', name, 'GET /ojs/v1/jobs/:id/steps lists what is on record.');
   const before = Object.assign(noSteps(), Object.fromEntries(inOrder.slice(0, at)));

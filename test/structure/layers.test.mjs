@@ -69,6 +69,7 @@ const SHARED = [
   'job/near-miss.ts',
   'job/own.ts',
   'job/retry/delay.ts',
+  'job/step-order.ts',
 ];
 
 /** The order inside the queue: an import goes to the left, or stays. Features do not know each other. */

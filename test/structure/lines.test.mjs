@@ -21,7 +21,7 @@ const LINES = {
   'files beside the rooms': 370,
   handler: 4_700,
   http: 9_470,
-  job: 13_490,
+  job: 13_500,
   library: 760,
   locks: 480,
   producer: 950,

@@ -1,4 +1,5 @@
 import type { JobLogLine, JobStep } from '../../client/results';
+import { stepsInOrder } from '../../job/step-order';
 import { type Action, action, json } from '../command';
 import { orNone } from '../failure';
 import { brief, type Fact } from '../output';
@@ -70,8 +71,7 @@ function wireSteps(steps: Record<string, JobStep>): Record<string, unknown> {
 
 /** What is on record, the newest last, and whether anything of it was left out. */
 function stepsOf(steps: Record<string, JobStep>, now: number, full: boolean): [text: string, isCut: boolean] {
-  const inOrder = Object.entries(steps).sort(([, a], [, b]) => (a.seq ?? 0) - (b.seq ?? 0));
-  const all = inOrder.map(([name, step]): Fact => [name, stepText(step, now)]);
+  const all = stepsInOrder(steps).map(([name, step]): Fact => [name, stepText(step, now)]);
   const left = full ? 0 : Math.max(0, all.length - LAST_STEPS);
   const [text, isCut] = brief(all.slice(left), full);
   return [left > 0 ? `… and ${left} earlier steps\n${text}` : text, isCut || left > 0];

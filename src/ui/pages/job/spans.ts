@@ -1,5 +1,6 @@
 /** A job's run as rows on one time axis: attempts, steps, sleeps, signals and single moments. Times in epoch ms. */
 import type { JobAttempt, TimelineEntry } from '../../../contract/jobs';
+import { stepsInOrder } from '../../../job/step-order';
 import type { JobStep } from '../../../job/wire';
 import { BAD, GOOD, type Look } from '../../components/badge';
 import { percent } from '../../core/format';
@@ -78,8 +79,7 @@ const endOf = ({ signal, until, at }: JobStep): number | undefined => until ?? s
 
 function stepSpans({ steps, waiting_for: waiting }: Job, run: Pick<TraceRow, 'from' | 'to'>): TraceRow[] {
   let { from } = run;
-  const inOrder = Object.entries(steps).sort(([, a], [, b]) => (a.seq ?? 0) - (b.seq ?? 0));
-  const spans = inOrder.map(([name, step]): TraceRow => {
+  const spans = stepsInOrder(steps).map(([name, step]): TraceRow => {
     const end = endOf(step);
     const isPending = step.until !== undefined && step.until > run.to;
     const since = (step.until && step.at) ?? (isPending && waiting ? Date.parse(waiting.since) : undefined);

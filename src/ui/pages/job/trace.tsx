@@ -1,6 +1,7 @@
 /** The run of a job as a table: each attempt, step, sleep and signal on one time axis, with its details on demand. */
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
+import { stepsInOrder } from '../../../job/step-order';
 import { Badge } from '../../components/badge';
 import { ErrorOf } from '../../components/error';
 import { Icon } from '../../components/icon';
@@ -88,9 +89,8 @@ export function Trace({ of: job, reload }: { of: Job; reload: () => void }) {
 const mayStartAgain = (job: Job) => can('admin:write') && RETRIED.includes(job.state) && !isAsleep(job);
 
 function startAgain({ id, steps }: Job, from: string): Promise<boolean> {
-  const all = Object.entries(steps);
-  const first = all.find(([name]) => name === from)?.[1].seq ?? 0;
-  const names = all.flatMap(([name, { seq = 0 }]) => (seq >= first ? [name] : []));
+  const all = stepsInOrder(steps).map(([name]) => name);
+  const names = all.slice(all.indexOf(from));
   const forgotten = `${names.slice(0, 10).join(', ')}${names.length > 10 ? ` and ${names.length - 10} more` : ''}`;
   return askAndAct(
     {
