@@ -5,9 +5,10 @@ import { parseEnv } from 'node:util';
 import type { TocsinClient } from '../client/client';
 import type { Deployment } from '../client/server';
 import type { TargetStatus } from '../client/targets';
-import { defined } from '../job/envelope/fields';
 import { own } from '../job/own';
 import { TocsinError, UnauthorizedError } from '../producer/errors';
+import { capacityChecks } from './capacity';
+import { type Check, failed, ok, warned } from './check';
 import type { Endpoint } from './connection';
 import { CliError, failureOf, orNone } from './failure';
 import { shellWord } from './output';
@@ -27,20 +28,6 @@ import {
 } from './project/wrangler-config';
 import { countKeys, misspelt } from './serve/variables';
 import { settingsLines } from './settings';
-
-export interface Check {
-  name: string;
-  /** `warn`: it works, but not all of it; `fail`: it does not work. */
-  status: 'ok' | 'warn' | 'fail';
-  message: string;
-  hint?: string;
-}
-
-const check =
-  (status: Check['status']) =>
-  (name: string, message: string, hint?: string): Check =>
-    defined({ name, status, message, hint });
-const [ok, warned, failed] = [check('ok'), check('warn'), check('fail')];
 
 const ADD = 'Add what is missing with: npx tocsin init';
 
@@ -193,7 +180,12 @@ export async function serverChecks(tocsin: TocsinClient, endpoint: Endpoint, ver
   }
   const checks = [ok('server', url), versionCheck(server, version), ...(await keyChecks(tocsin, endpoint))];
   if (checks.some(({ name, status }) => name === 'key' && status !== 'ok')) return checks;
-  return [...checks, ...settingsChecks(found, await deploymentAt(tocsin)), ...(await targetChecks(tocsin))];
+  return [
+    ...checks,
+    ...settingsChecks(found, await deploymentAt(tocsin)),
+    ...(await targetChecks(tocsin)),
+    ...(await capacityChecks(tocsin)),
+  ];
 }
 
 /** What the code declares; nothing at a server that does not say, or not to this key. */

@@ -187,6 +187,31 @@ describe('tocsin', { timeout: 900_000 }, () => {
     }
   });
 
+  it('warns of ended jobs that cannot stay as long as the retention says', async () => {
+    const storage = async () => (await json('doctor')).checks.filter(({ name }) => name === 'storage');
+    await call('POST', '/jobs', { type: 'rest', args: [], queue: 'roomy' });
+    const [calm] = await storage();
+    assert.deepEqual([calm.status, /uses less than 1 % of 9\.5 GB$/.test(calm.message)], ['ok', true], calm.message);
+    await call('PUT', '/queues/crowded/config', { max_storage_bytes: 1_000_000 });
+    const jobs = Array.from({ length: 1_000 }, (_, index) => ({ type: 'drop', args: [index], queue: 'crowded' }));
+    await call('POST', '/jobs/batch', { jobs });
+    for (let left = jobs.length; left > 0; ) {
+      const { jobs: fetched } = await call('POST', '/workers/fetch', { queues: ['crowded'], count: 100 });
+      assert.ok(fetched.length > 0);
+      left -= fetched.length;
+      await call('POST', '/workers/report', { reports: fetched.map(({ id }) => ({ action: 'ack', job_id: id })) });
+    }
+    const [warning] = await storage();
+    assert.equal(warning.status, 'warn');
+    assert.match(warning.message, /^crowded: ended jobs stay about \S+, not 7d: \d+ jobs\/s of \d+ bytes\.$/);
+    assert.match(warning.hint, /capacity\.md/);
+    await call('PUT', '/queues/crowded/config', { retention: { completed: '1s' } });
+    assert.deepEqual(
+      (await storage()).map(({ status }) => status),
+      ['ok'],
+    );
+  });
+
   it('asks a human at a terminal before it deletes, unless --yes is given', async () => {
     const { createProgram, run: runProgram } = await load('program.ts');
     await json('pools', 'set', 'kept', '--queue', 'a');

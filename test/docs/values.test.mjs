@@ -33,6 +33,25 @@ const steps = job('steps', 'MAX_STEPS');
 const queuesAtOnce = constant('rpc/directory.ts', 'MAX_QUEUES_AT_ONCE');
 const ids = http('request/filter/conditions', 'MAX_IDS');
 
+/** Bytes below which a queue deletes no ended job early, and the lines of the page that follow from them. */
+const pruneBytes = STORAGE_BOUNDS.max * queue('store/storage', 'PRUNE_FROM');
+const DAY_SECONDS = 86_400;
+const whole = (number) => Math.floor(number).toLocaleString('en');
+const dollars = (number) => number.toLocaleString('en', { minimumFractionDigits: 2, maximumFractionDigits: 2 });
+const tenth = (number) => number.toLocaleString('en', { minimumFractionDigits: 1, maximumFractionDigits: 1 });
+const line = (...cells) => cells.map(([text, width]) => text.padStart(width)).join('  ');
+const stored = (bytes) => {
+  const rates = [7, 1, 1 / 24].map((length) => pruneBytes / (bytes * length * DAY_SECONDS));
+  const [week, day, hour] = rates.map((rate) => (rate < 1 ? '–' : whole(rate)));
+  return line([whole(bytes), 15], [week, 6], [day, 5], [hour, 6]);
+};
+const costs = (rate) => {
+  const [millions, week] = [(rate * 30 * DAY_SECONDS) / 1e6, 227 * rate * 7 * DAY_SECONDS];
+  const prices = [dollars(millions * 0.07), dollars(millions * 2.58)];
+  const space = [tenth(week / 1e9), String(Math.ceil(week / pruneBytes))];
+  return line([whole(rate), 13], [tenth(millions), 14], [prices[0], 10], [prices[1], 8], [space[0], 10], [space[1], 6]);
+};
+
 const TAGS = /tags: readList\((\d+), readName\((\d+)\)\)/.exec(read('src/job/envelope/option-readers.ts')).slice(1);
 
 /** By page; digits are grouped there by a comma, a space, or not at all. */
@@ -272,4 +291,14 @@ describe('the numbers of', () => {
       );
     });
   }
+
+  it('docs/operate/capacity.md, line by line', () => {
+    const lines = read('docs/operate/capacity.md').split('\n');
+    const formula = `days an ended job stays = ${whole(pruneBytes)} bytes / (jobs a second × bytes a job × 86,400)`;
+    const table = [...[227, 1000, 10_000, 100_000].map(stored), ...[1, 10, 100, 1000].map(costs)];
+    assert.deepEqual(
+      [formula, ...table].filter((line) => !lines.includes(line)),
+      [],
+    );
+  });
 });

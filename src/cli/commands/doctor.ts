@@ -1,5 +1,6 @@
+import type { Check } from '../check';
 import { type Action, action } from '../command';
-import { type Check, projectChecks, serverChecks } from '../doctor';
+import { projectChecks, serverChecks } from '../doctor';
 import { CliError } from '../failure';
 import { facts } from '../output';
 
