@@ -17,8 +17,13 @@ const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const dist = join(root, 'dist');
 const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 
+/** Progress goes to stderr: stdout may be read for the name of a tarball. */
+const report = (what) => process.stderr.write(`tocsin: building ${what}\n`);
+
+report('the dashboard');
 const dashboard = await writeBuilt();
 rmSync(dist, { recursive: true, force: true });
+report('the libraries');
 await build({
   absWorkingDir: root,
   entryPoints: {
@@ -41,10 +46,12 @@ await build({
   loader: { '.sql': 'text' },
   logLevel: 'warning',
 });
+report('the command line and tocsin serve');
 writeLicences(root, await buildCli(root, 'index.ts', 'dist/cli/index.js'), join(dist, 'cli/LICENSES.txt'));
 writeLicences(root, packagesIn(dashboard), join(dist, 'queue/LICENSES.txt'));
 await buildCreate(root);
 await buildServe(root, join(dist, 'serve'));
+report('the type declarations, which takes longest');
 const tsc = join(root, 'node_modules/typescript/bin/tsc');
 for (const config of ['tsconfig.queue.json', 'tsconfig.package.json']) {
   execFileSync(process.execPath, [tsc, '-p', join(root, '.ci', config)], { cwd: root, stdio: 'inherit' });

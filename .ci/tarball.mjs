@@ -9,7 +9,10 @@ import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, sta
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import './pack.mjs';
+
+// `npm run pack` has run `prepack`, which builds, unless scripts around scripts are turned off.
+const { npm_lifecycle_event: script, npm_config_ignore_scripts: isAlone } = process.env;
+if (script !== 'pack' || isAlone === 'true') await import('./pack.mjs');
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const { scripts: _, ...manifest } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
