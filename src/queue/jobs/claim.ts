@@ -109,6 +109,8 @@ const NOTHING: PullClaim = { jobs: [], bytes: 0, hasMore: false, isUnfinished: f
 export function claim(q: QueueParts, request: ClaimRequest, now: number): PullClaim {
   if (request.handlers) q.config.announced.setPulled(request.types, request.handlers, now);
   if (q.config.isClosed(now)) return { ...NOTHING, isClosed: true };
+  // While no worker came, nothing was asked of the desks of keys.
+  if (q.store.cursors.pull.asks(now)) for (const key of q.store.allowances.keys()) q.store.limiters.touch(key);
   const puller = new Puller(q, request, now);
   for (let selections = 0; selections < MAX_SELECTIONS; selections++) {
     const calls = request.count - puller.calls;

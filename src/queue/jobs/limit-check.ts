@@ -39,7 +39,6 @@ export function roomFor(q: Named & Stored, row: JobRow, now: number, taken: Take
  * The key's desk has nothing for now: decides about jobs that do not wait for it when they are claimed. Two rows each.
  */
 export function decide(q: QueueParts, limiter: Limiter, now: number): void {
-  if (limiter.isUndecided(runningOf(q, limiter.key), now)) return;
   if (limiter.isStopped(now) || limiter.room(runningOf(q, limiter.key), now) > 0) return;
   for (const scan of q.store.cursors.all()) {
     for (const { key } of scan.jobsBehind(limiter.key, DECIDED_AT_ONCE)) {

@@ -3,7 +3,7 @@ import { MAX_CLAIM_BYTES } from '../../job/size';
 import type { WaitingFor } from '../../job/waiting';
 import type { ClaimRequest } from '../../rpc/workers';
 import type { ChunkLane } from '../store/chunks/lane';
-import { typesKey } from '../store/cursors';
+import { PULLED, typesKey } from '../store/cursors';
 import type { JobRow } from '../store/job-row';
 import type { QueueParts, Stored } from '../store/parts';
 import { waitsForChunk } from './chunk-waiting';
@@ -11,9 +11,6 @@ import { type ChunkClaim, Chunks, startsBefore } from './chunks';
 import { bytesOnTheWay } from './pass-over';
 
 type Wanted = Pick<ClaimRequest, 'types' | 'chunks'>;
-
-/** Begins the names of what is gathered for workers that pull. */
-const PREFIX = 'pull ';
 
 /** Names what a worker takes, and how: the same for all that take the same. Empty: any type, one by one. */
 export function consumerKey({ types, chunks }: Wanted): string {
@@ -24,7 +21,7 @@ export function consumerKey({ types, chunks }: Wanted): string {
 export function nextPulledChunk({ store: { cursors } }: Stored, now: number): number {
   let next = Number.POSITIVE_INFINITY;
   for (const [name, { nextMoment }] of cursors.chunks) {
-    if (name.startsWith(PREFIX) && nextMoment !== undefined && nextMoment > now) next = Math.min(next, nextMoment);
+    if (name.startsWith(PULLED) && nextMoment !== undefined && nextMoment > now) next = Math.min(next, nextMoment);
   }
   return next;
 }
@@ -32,7 +29,7 @@ export function nextPulledChunk({ store: { cursors } }: Stored, now: number): nu
 /** Why a job waits that is gathered for workers that pull. */
 export function waitsForPulledChunk({ store: { cursors } }: Stored, row: JobRow, now: number): WaitingFor | undefined {
   for (const [name, scan] of cursors.chunks) {
-    const found = name.startsWith(PREFIX) ? waitsForChunk(scan, row, now) : undefined;
+    const found = name.startsWith(PULLED) ? waitsForChunk(scan, row, now) : undefined;
     if (found && !found.isReady) return found.why;
   }
   return undefined;
@@ -56,7 +53,7 @@ export class PulledChunks {
     private readonly request: Wanted,
     now: number,
   ) {
-    const scan = q.store.cursors.chunksOf(PREFIX + consumerKey(request));
+    const scan = q.store.cursors.chunksOf(PULLED + consumerKey(request));
     const wanted = request.types && new Set(request.types);
     const settingsOf = ({ type }: JobRow) => (!wanted || wanted.has(type) ? this.settingsOf(type) : undefined);
     this.chunks = new Chunks(q, scan, settingsOf, now);

@@ -2,6 +2,8 @@
  * How far consumers have read, so that claims read little. Each push target has a cursor; pull workers share one per
  * set of types. Memory only, bounded: without one a consumer reads from the start.
  */
+import { TERM_MS } from '../../allowance/rules';
+import { isWithin } from '../../durable/backoff';
 import { ChunkScan } from './chunks/scan';
 import { Scan } from './scan';
 import type { Sizes } from './sizes';
@@ -10,14 +12,34 @@ import type { Sizes } from './sizes';
 const MAX_CURSORS = 64;
 const MAX_CHARS = 1024 * 1024;
 
+/** Begins the names of workers that pull, among those of all consumers that gather chunks. */
+export const PULLED = 'pull ';
+
 /** Groups of which it is known where their first job of the line waits. */
 const MAX_READ_FOR = 1_000;
 
 class PullScans {
   readonly any = new Scan();
+  /** When a worker last asked, epoch ms. */
+  private askedAt = Number.NEGATIVE_INFINITY;
   /** Those used last stand last. */
   private readonly byTypes = new Map<string, Scan>();
   private chars = 0;
+
+  /** @param isAwaited does a worker wait for jobs? */
+  constructor(private readonly isAwaited: () => boolean) {}
+
+  /** A worker asks. @param now epoch ms @returns whether none had within {@link TERM_MS} */
+  asks(now: number): boolean {
+    const isBack = !isWithin(this.askedAt, TERM_MS, now);
+    this.askedAt = now;
+    return isBack;
+  }
+
+  /** Could a worker take jobs that may start now? Others are as good as gone until they ask. */
+  isServed(now: number): boolean {
+    return this.isAwaited() || isWithin(this.askedAt, TERM_MS, now);
+  }
 
   /** The cursor for these types. @param types see {@link typesKey}; empty: any @param head how far the line is taken */
   of(types: string, head: number): Scan {
@@ -44,7 +66,7 @@ class PullScans {
 }
 
 export class Cursors {
-  readonly pull = new PullScans();
+  readonly pull: PullScans;
   readonly push = new Map<string, Scan>();
   /** What is gathered into chunks, by consumer. Those used last stand last. */
   readonly chunks = new Map<string, ChunkScan>();
@@ -55,11 +77,17 @@ export class Cursors {
   /** Up to this key the line has no job of the group that waits, as far as is known. */
   private readonly readFor = new Map<string, number>();
 
-  /** @param leases know how far the line of immediate jobs was taken */
+  /**
+   * @param leases know how far the line of immediate jobs was taken
+   * @param isPulled does a worker wait for jobs?
+   */
   constructor(
     private readonly leases: { readonly head: number },
     readonly sizes: Sizes,
-  ) {}
+    isPulled: () => boolean,
+  ) {
+    this.pull = new PullScans(isPulled);
+  }
 
   /** Memory may be wrong: reading starts over. */
   reset(): void {
@@ -123,6 +151,13 @@ export class Cursors {
   /** Do jobs that a consumer has read wait for this key, as far as is known without room? */
   waitFor(key: string): boolean {
     return this.all().some((scan) => scan.waitsFor(key));
+  }
+
+  /** As {@link waitFor}, of consumers that could take these jobs now. @param now epoch ms */
+  needs(key: string, now: number): boolean {
+    if (this.pull.isServed(now)) return this.waitFor(key);
+    const gathered = [...this.chunks].flatMap(([name, scan]) => (name.startsWith(PULLED) ? [] : [scan]));
+    return [...this.push.values(), ...gathered].some((scan) => scan.waitsFor(key));
   }
 
   /** The keys that jobs wait for which were read, as often as there are any. */

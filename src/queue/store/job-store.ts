@@ -42,6 +42,8 @@ export interface Around {
   wake(at: number): void;
   /** Text that rides in a row which is written anyway. */
   carried(carrier: Carrier): string;
+  /** Does a worker that pulls wait for jobs? */
+  isPulled(): boolean;
   /** May a worker claim a new job as soon as it is committed? */
   isAwaited(): boolean;
 }
@@ -105,7 +107,7 @@ export class JobStore {
     this.checkpoints = new CheckpointTable(sql, written);
     this.crons = new CronTable(sql);
     this.storage = new StorageGauge(sql);
-    this.cursors = new Cursors(this.leases, this.sizes);
+    this.cursors = new Cursors(this.leases, this.sizes, around.isPulled);
     this.counts = new JobCounts(sql);
     this.expiry = new Expiry(sql);
   }

@@ -20,7 +20,7 @@ export interface Opening<H> {
   readonly variables: Variables;
   /** The types of jobs that handlers take from the queue with this name. */
   handlers(name: string): H;
-  /** May a worker claim a new job as soon as it is committed? */
+  /** Does a worker that pulls wait for jobs? */
   isAwaited(): boolean;
 }
 
@@ -49,6 +49,7 @@ export class QueueMemory<H extends Handlers = Handlers> implements Memory, Queue
       groups: () => this.config.groups,
       wake: (at) => this.wake.at(at),
       carried: (carrier) => this.observed.meters.carried(carrier),
+      isPulled: isAwaited,
       isAwaited: () => this.handlers.pushesAny || isAwaited(),
     });
     this.observed = new Observations(this.name, this.route, this.store);

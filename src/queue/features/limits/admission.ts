@@ -44,11 +44,14 @@ function scheduleCheck(q: QueueParts, limiter: Limiter, now: number, isWaitedFor
   if (limiter.checkAt !== null) q.wake.at(limiter.checkAt);
 }
 
-/** Does the queue need a part of the key's allowance? Only while jobs were read that wait for it, or one has come. */
+/**
+ * Does the queue need a part of the key's allowance? Only while a consumer is there that has read jobs which wait for
+ * it, or one has come since the desk's last answer.
+ */
 function lookAtAllowance(q: QueueParts, limiter: Limiter, holder: Holder, now: number): void {
   const { allowances } = q.store;
   if (limiter.room(runningOf(q, limiter.key), now) > 0) limiter.hasArrived = false;
-  const isAwaited = limiter.hasArrived || q.store.cursors.waitFor(limiter.key);
+  const isAwaited = limiter.hasArrived || q.store.cursors.needs(limiter.key, now);
   holder.needs = isAwaited && !limiter.isStopped(now);
   const looksAt = q.config.paused ? Number.POSITIVE_INFINITY : holder.looksAt(allowances.situation(limiter.key, now));
   holder.lookAt = Math.max(looksAt, q.config.shutUntil);

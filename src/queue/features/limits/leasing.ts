@@ -7,6 +7,7 @@ import { plainKey, scopedKey } from '../../../job/limits/policy';
 import type { LeaseAnswer } from '../../../rpc/allowances';
 import type { Host } from '../../feature';
 import { decide } from '../../jobs/limit-check';
+import { runningOf } from '../../store/limits/place';
 import type { QueueParts } from '../../store/parts';
 
 export function leasing(host: Host): MessageKind<void> {
@@ -40,7 +41,9 @@ async function ask({ q, others, now, write }: Host, key: string): Promise<void> 
     limiters.touch(key);
     allowances.mayAsk(key);
     const limiter = limiters.find(key);
-    if (limiter) decide(q, limiter, at);
+    if (!limiter || limiter.isUndecided(runningOf(q, key), at)) return;
+    limiter.hasArrived = false;
+    decide(q, limiter, at);
   });
 }
 

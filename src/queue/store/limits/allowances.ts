@@ -30,6 +30,10 @@ export class Allowances {
     return holder;
   }
 
+  keys(): Iterable<string> {
+    return this.holders.keys();
+  }
+
   situation(key: string, now: number, running = this.running(key)): Situation {
     return { settings: this.overrides.settingsOf(plainKey(key)), running, now };
   }

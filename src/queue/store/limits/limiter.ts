@@ -33,7 +33,7 @@ export class Limiter {
   isChanged = false;
   /** `checkAt` differs from the row. */
   isCheckMoved = false;
-  /** A job has come, and no part of the key's allowance since. */
+  /** A job has come, and no answer of the key's desk since. */
   hasArrived = false;
 
   constructor(

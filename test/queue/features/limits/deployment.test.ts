@@ -4,7 +4,7 @@ import { env } from 'cloudflare:workers';
 import { describe, expect, it, vi } from 'vitest';
 import { unwrap } from '../../../../src/job/errors';
 import { UniqueLockObject } from '../../../../src/locks/object';
-import { clock, MINUTE, SECOND } from '../../../support/clock';
+import { clock, DAY, MINUTE, SECOND } from '../../../support/clock';
 import { freshName, TestQueue } from '../../../support/queue';
 import { type Json, server } from '../../../support/server';
 import { ack, addManyTo, addTo, fetchFrom } from './limited';
@@ -155,6 +155,7 @@ describe('a key that counts in all queues', () => {
     expect(await take(two)).toEqual([]);
     await one.api.reset();
     await pass([two], MINUTE);
+    expect(await take(two)).toEqual([]);
     await pass([two], MINUTE);
     expect(await take(two)).toHaveLength(1);
   });
@@ -297,6 +298,53 @@ describe('a key that counts in all queues', () => {
     }
     expect(lease.mock.calls.filter(([request]) => request.queue === queue.name).length).toBeLessThanOrEqual(2);
     lease.mockRestore();
+  });
+
+  it('is asked for only while a worker comes, and again at the first fetch of the next one', async () => {
+    const [one, two] = three();
+    const key = freshName('key');
+    const first = await addTo(one, shared(key, { concurrency: 1 }), { timeout_ms: 2 * DAY });
+    await settle([one]);
+    const [held] = await fetchFrom(one, 1, { visibility_timeout_ms: 2 * DAY });
+    expect(held).toBe(first);
+    const lease = vi.spyOn(UniqueLockObject.prototype, 'lease');
+    const requests = () => lease.mock.calls.filter(([request]) => request.queue === two.name).length;
+    const ids = await addManyTo(two, 2, shared(key));
+    expect(await take(two)).toEqual([]);
+    const asked = requests();
+    expect(asked).toBeGreaterThan(0);
+    // Every 30 s, while a worker fetches.
+    for (let seconds = 0; seconds < 120; seconds += 20) {
+      await pass([two], 20 * SECOND);
+      expect(await fetchFrom(two)).toEqual([]);
+    }
+    expect(requests() - asked).toBeGreaterThanOrEqual(3);
+    const before = requests();
+    const until = Date.now() + DAY - 10 * MINUTE;
+    while (Date.now() < until) await pass([one, two], 10 * MINUTE);
+    expect(requests() - before).toBeLessThanOrEqual(2);
+    await addTo(two, shared(key));
+    await pass([two], MINUTE);
+    expect(requests() - before).toBeLessThanOrEqual(4);
+    await ack(first);
+    await pass([one, two], MINUTE);
+    expect(await take(two)).toEqual(ids.slice(0, 1));
+    lease.mockRestore();
+  });
+
+  it('goes to a worker that waits, however long it has waited', async () => {
+    const [one, two] = three();
+    const key = freshName('key');
+    await addTo(one, shared(key, { concurrency: 1 }));
+    await settle([one]);
+    const [held] = await fetchFrom(one, 1, { visibility_timeout_ms: 2 * DAY });
+    const id = await addTo(two, shared(key));
+    await settle([two]);
+    const waits = two.claim({ wait_ms: DAY });
+    for (let step = 0; step < 10; step++) await pass([two], MINUTE);
+    await ack(held as string);
+    await pass([one, two], MINUTE);
+    expect((await waits).map((job) => job.id)).toEqual([id]);
   });
 
   it.each([
