@@ -25,7 +25,7 @@ const LINES = {
   library: 760,
   locks: 480,
   producer: 950,
-  queue: 25_900,
+  queue: 25_950,
   rpc: 1_960,
   testing: 810,
   ui: 12_540,
