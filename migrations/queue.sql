@@ -112,6 +112,14 @@ CREATE TABLE checkpoints (
   data TEXT NOT NULL
 ) STRICT;
 
+CREATE TABLE step_values (
+  key INTEGER NOT NULL,
+  name TEXT NOT NULL,
+  part INTEGER NOT NULL,
+  data TEXT NOT NULL,
+  PRIMARY KEY (key, name, part)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE limit_keys (
   key TEXT PRIMARY KEY,
   check_at INTEGER,

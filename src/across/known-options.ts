@@ -16,7 +16,7 @@ interface LaterOption {
   option: string;
   /** The verb of a queue that came with it. An option without one gets a verb for that. */
   cameWith: keyof QueueApi;
-  isIn(job: Pick<NewJob, 'limit' | 'steps'>): boolean;
+  isIn(job: Pick<NewJob, 'limit' | 'steps' | 'parts'>): boolean;
   /** {@link LaterOption.isIn} for jobs as JSON text; it may match too many. */
   isInText: RegExp;
 }
@@ -35,6 +35,7 @@ const LATER: readonly LaterOption[] = [
     // No job as JSON text has steps: only a fork does.
     isInText: /(?!)/,
   },
+  { option: 'from', cameWith: 'stepParts', isIn: ({ parts }) => parts !== undefined, isInText: /(?!)/ },
 ];
 
 /** Queues that were found to have a verb; one deploy only adds verbs. The oldest go first. */
@@ -45,7 +46,7 @@ onEmptied(() => found.clear());
 /** @throws {ApiError} 503 while the object of a queue does not know an option of a job for it */
 export async function refuseUnknownOptions(
   env: Env,
-  entries: readonly { queue: string; job: Pick<NewJob, 'limit' | 'steps'> }[],
+  entries: readonly { queue: string; job: Pick<NewJob, 'limit' | 'steps' | 'parts'> }[],
 ): Promise<void> {
   for (const later of LATER) {
     const queues = new Set<string>();

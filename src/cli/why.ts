@@ -136,6 +136,7 @@ export function stepText(step: JobStep, now: number): string {
   if (step.tries !== undefined)
     return `failed ${step.tries} times, again ${time(step.until ?? now)}: ${textOf(step.failed)}`;
   if (step.until !== undefined) return `until ${time(step.until)}`;
+  if (step.resultBytes !== undefined) return `done: ${step.resultBytes} bytes`;
   return `done: ${textOf(step.result ?? null)}`;
 }
 

@@ -132,6 +132,8 @@ export interface StoredJobs {
   log(id: string): Promise<JobLogLine[]>;
   /** What is on record of a job's durable steps, sleeps and signals, by name. @throws {NotFoundError} */
   steps(id: string): Promise<Record<string, JobStep>>;
+  /** One of them, with its result even if that is large. @throws {NotFoundError} */
+  step(id: string, name: string): Promise<JobStep>;
   /** The checkpoint that a job has saved for its next attempt; undefined when there is none. @throws {NotFoundError} */
   checkpoint<State = unknown>(id: string): Promise<Checkpoint<State> | undefined>;
   /** The history of a job, oldest first, from its own record. @throws {NotFoundError} */
@@ -211,6 +213,12 @@ export function createStoredJobs({ once, safely, read, settle, waitFor }: Reques
     steps: async (id) => {
       type Answer = { steps: Parameters<typeof stepsIn>[0] };
       return stepsIn((await read<Answer>(pathTo`/jobs/${id}/steps`, 'steps', 'the steps')).steps);
+    },
+    step: async (id, name) => {
+      type Answer = JobStep & { jobId: string; name: string };
+      const path = pathTo`/jobs/${id}/steps/${name}`;
+      const { jobId: _, name: __, ...step } = await read<Answer>(path, 'name', 'the step');
+      return step;
     },
     checkpoint: async <State>(id: string) => {
       type Answer = { hasCheckpoint: boolean; checkpoint?: Checkpoint<State> };

@@ -39,6 +39,10 @@ export class PullVoice implements Voice {
     return await this.reports.step(this.job, name, record);
   }
 
+  recall(name: string): Promise<unknown> {
+    return this.puller.recall(this.job, name);
+  }
+
   async enqueue(jobs: readonly ChildJob[]): Promise<JobEnvelope[]> {
     const [job] = jobs;
     return jobs.length === 1 && job ? [await this.puller.enqueue(job)] : await this.puller.enqueueMany(jobs);

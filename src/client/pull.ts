@@ -289,6 +289,12 @@ export class PullWorker<Job extends Held & { type: string; args: readonly unknow
     return stepRecordOf(shaped<RecordedStep & { recorded: true }>(answer, 'recorded', 'the step'));
   }
 
+  /** A step that is on record, with its result. @throws {NotFoundError} */
+  async recall(job: Held, name: string): Promise<StepRecord | undefined> {
+    const path = pathTo`/jobs/${job.id}/steps/${name}`;
+    return stepRecordOf(await this.#requests.read<RecordedStep & { name: string }>(path, 'name', 'the step'));
+  }
+
   /** Adds lines to the log of a job; the last 100 are kept. @throws {ConflictError} when this attempt is over */
   async log(job: Held, lines: readonly LogEntry[]): Promise<void> {
     await this.#requests.once('POST', pathTo`/jobs/${job.id}/log`, this.#about(job, { lines }));

@@ -58,6 +58,7 @@ export interface Puller {
   progress(job: Held, report: Progress): Promise<{ cancelled?: boolean }>;
   saveCheckpoint(job: Held, state: unknown): Promise<unknown>;
   recordStep(job: Held, name: string, record: StepRecord): Promise<StepRecord | undefined>;
+  recall(job: Held, name: string): Promise<StepRecord | undefined>;
   log(job: Held, lines: readonly LogEntry[]): Promise<void>;
   enqueue(child: Record<string, unknown>): Promise<JobEnvelope>;
   enqueueMany(children: readonly Record<string, unknown>[]): Promise<JobEnvelope[]>;

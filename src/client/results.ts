@@ -63,9 +63,9 @@ export interface JobRetries extends Named<history.JobRetries> {}
 /** The steps in an answer; their results are the handler's own. */
 export function stepsIn(steps: Record<string, wire.JobStep>): Record<string, JobStep> {
   return Object.fromEntries(
-    Object.entries(steps).map(([name, { timed_out, ...rest }]) => [
+    Object.entries(steps).map(([name, { timed_out, result_bytes: resultBytes, ...rest }]) => [
       name,
-      { ...rest, ...(timed_out && { timedOut: true }) },
+      { ...rest, ...(timed_out && { timedOut: true }), ...(resultBytes !== undefined && { resultBytes }) },
     ]),
   );
 }

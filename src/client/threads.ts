@@ -227,6 +227,7 @@ const ASKED: Record<Question, (voice: Voice, args: readonly unknown[]) => Promis
   progress: (voice, [report]) => voice.progress(report as never),
   checkpoint: (voice, [state]) => voice.checkpoint(state),
   record: (voice, [name, record]) => voice.record(name as string, record as never),
+  recall: async (voice, [name]) => voice.recall?.(name as string),
   enqueue: async (voice, [job]) => (await voice.enqueue([job as never]))[0],
   enqueueMany: (voice, [jobs]) => voice.enqueue(jobs as never),
 };

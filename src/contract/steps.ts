@@ -42,6 +42,8 @@ export interface SignalAnswer extends JobAnswer {
 export const steps = {
   /** Shows the recorded steps, sleeps and signals. */
   list: get<{ 200: JobSteps; errors: 404 }>('/jobs/:id/steps'),
+  /** Shows one of them, with its result however large it is. */
+  show: get<{ 200: { job_id: string; name: string } & JobStep; errors: 404 }>('/jobs/:id/steps/:name'),
   /** Records a step, a sleep, or the timeout of a signal. */
   record: put<{ body: StepReport; 200: StepRecorded; errors: 404 | 409 }>('/jobs/:id/steps/:name', REPORTS),
   /** Sends a signal to a job. */

@@ -15,6 +15,8 @@ export interface Announcement {
   version?: string;
   /** It reads on while it runs a batch, and stops the jobs that are cancelled meanwhile. */
   control: boolean;
+  /** It asks for large results of steps when it needs them. */
+  recalls: boolean;
   /** Types whose handlers may send messages while they run: calls with them stay open. */
   talking: ReadonlySet<string>;
   /** The Worker failed when asked, so this is only the fallback. */
@@ -28,7 +30,7 @@ const NONE: ReadonlySet<string> = new Set();
  * path, or a plain Worker. @param provisional it failed when it was asked
  */
 export function plainAnnouncement({ payload }: Pick<TargetConfig, 'payload'>, provisional = false): Announcement {
-  return { payload: payload ?? 'envelope', types: null, control: false, talking: NONE, provisional };
+  return { payload: payload ?? 'envelope', types: null, control: false, recalls: false, talking: NONE, provisional };
 }
 
 /** How long an announcement may take, ms. */
@@ -66,7 +68,7 @@ export async function fetchAnnouncement(target: TargetConfig): Promise<Announcem
 export function readAnnouncement(answer: HandlerAnswer, target: Pick<TargetConfig, 'payload'>): Announcement {
   const plain = plainAnnouncement(target, answer.status >= 500 || answer.status === 429);
   if (answer.status !== 200) return plain;
-  const { types, payload, version, control } = parseObject(answer.body) ?? {};
+  const { types, payload, version, control, recalls } = parseObject(answer.body) ?? {};
   if (!Array.isArray(types)) return plain;
   const announced = payload === 'batch' || payload === 'job' || payload === 'envelope' ? payload : 'envelope';
   return {
@@ -74,6 +76,7 @@ export function readAnnouncement(answer: HandlerAnswer, target: Pick<TargetConfi
     types: types.flatMap(readAnnouncedType),
     ...(typeof version === 'string' && version.length <= MAX_VERSION && { version }),
     control: control === true,
+    recalls: recalls === true,
     talking: new Set(types.flatMap(talkingType)),
     provisional: false,
   };

@@ -13,7 +13,7 @@ import type { EntryText } from './body';
 type Json = Record<string, unknown>;
 
 /** A message that is answered once it is durable. @param children jobs to enqueue, as written */
-export type RunRequest = RunNote | { kind: 'enqueue'; children: unknown };
+export type RunRequest = RunNote | { kind: 'enqueue'; children: unknown } | { kind: 'recall'; name: string };
 
 export type RunMessage = RunRequest | { kind: 'log'; lines: LogLine[] };
 
@@ -53,8 +53,9 @@ function readAsk(entry: Json): RunRequest {
     const name = readStepName(step.name, 'step.name');
     return { kind: 'step', name, record: JSON.stringify(readStepSaid(step)) };
   }
+  if ('recall' in entry) return { kind: 'recall', name: readStepName(entry.recall, 'recall') };
   if ('enqueue' in entry) return { kind: 'enqueue', children: entry.enqueue };
-  throw invalidRequest('call', 'A call must have progress, checkpoint, step or enqueue.');
+  throw invalidRequest('call', 'A call must have progress, checkpoint, step, recall or enqueue.');
 }
 
 function mustProgress(value: unknown): Progress {

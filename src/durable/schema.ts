@@ -12,6 +12,7 @@ import locks from '../../migrations/locks.sql';
 import queue from '../../migrations/queue.sql';
 import queue9 from '../../migrations/queue_9.sql';
 import queue10 from '../../migrations/queue_10.sql';
+import queue11 from '../../migrations/queue_11.sql';
 import workflow from '../../migrations/workflow.sql';
 import { ApiError, invalidConfiguration, unavailable } from '../job/errors';
 import { put, readFact, rows, writeMeta } from './sql';
@@ -31,10 +32,10 @@ export interface SchemaVersion {
 
 export const QUEUE: SchemaVersion = {
   object: 'queue',
-  version: 10,
+  version: 11,
   first: [],
   tables: queue,
-  steps: { 9: queue9, 10: queue10 },
+  steps: { 9: queue9, 10: queue10, 11: queue11 },
 };
 export const DIRECTORY: SchemaVersion = {
   object: 'directory',

@@ -129,6 +129,10 @@ export class LineVoice implements Voice {
     return isObject(earlier) ? (earlier as StepRecord) : undefined;
   }
 
+  recall(name: string): Promise<unknown> {
+    return this.#call({ recall: name });
+  }
+
   async enqueue(jobs: readonly ChildJob[]): Promise<JobEnvelope[]> {
     const value = await this.#call({ enqueue: jobs });
     if (Array.isArray(value) && value.length === jobs.length && value.every(isObject)) {

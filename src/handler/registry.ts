@@ -113,7 +113,7 @@ export class Registry {
    * them. Undefined members are absent from its JSON.
    */
   announcement() {
-    return { types: this.#types(), payload: 'batch', control: true, version: this.version };
+    return { types: this.#types(), payload: 'batch', control: true, recalls: true, version: this.version };
   }
 
   #types() {

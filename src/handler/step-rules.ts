@@ -10,6 +10,8 @@ import { StepError, type StepFailure } from './outcomes';
 /** What is recorded under a name. A step that returned nothing has the result null. */
 export type StepRecord =
   | { result: unknown }
+  /** Its result must be asked for. With `error` it does not come with this job. */
+  | { result_bytes: number; error?: unknown }
   /** The step failed for good. A record of another runner may hold any JSON. */
   | { error: unknown }
   /** Asleep, or waiting for a signal: until this moment, epoch ms. With `tries` a step that is tried again then. */
@@ -56,6 +58,10 @@ export function recordedResult(
   if (kind === 'step') return { result: Reflect.get(record, 'result') };
   throw taken('step', name, kind);
 }
+
+/** Must the result be asked for? */
+export const isLarge = (record: StepRecord | undefined): boolean =>
+  record !== undefined && 'result_bytes' in record && !('result' in record);
 
 function failureIn(error: unknown): StepFailure {
   if (typeof memberOf(error, 'message') === 'string') return error as StepFailure;

@@ -18,6 +18,7 @@ import { nextTry, type Plan, type RunOfSteps, stepPolicy, tryStep } from './step
 import {
   AT_ONCE,
   earlier,
+  isLarge,
   momentOf,
   type Pause,
   recordedResult,
@@ -135,9 +136,13 @@ export class Steps {
   }
 
   step: HandlerContext['step'] = async (name, run, options) => {
-    const record = this.#begin('step', name);
+    let record = this.#begin('step', name);
     if (typeof run !== 'function') throw new TypeError(`ctx.step: ${JSON.stringify(name)} needs a function`);
     const plan: Plan = { name, run, policy: stepPolicy(name, options) };
+    if (isLarge(record)) {
+      record = await this.#recall(name, record);
+      if (this.#suspension || this.#isOver) return await never();
+    }
     const known = recordedResult(name, record, plan.policy.retry !== undefined);
     // Recorded results were written by the same code.
     if (known) return known.result as never;
@@ -156,6 +161,12 @@ export class Steps {
       ({ tries, until } = end);
     }
   };
+
+  /** A recorded step with its result, if this call can ask for it. */
+  async #recall(name: string, record: StepRecord | undefined): Promise<StepRecord | undefined> {
+    if (this.voice.durable === 'never') return await this.needLine();
+    return this.voice.recall ? ((await this.during(this.voice.recall(name))) as StepRecord) : record;
+  }
 
   /** A step waits for its next try as a handler does for a sleep. */
   async #untilTry(name: string, at: number): Promise<void> {

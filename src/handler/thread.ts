@@ -41,7 +41,7 @@ export type ToThread =
   | { kind: 'end' };
 
 /** What a handler asks of the queue. */
-export type Question = 'progress' | 'checkpoint' | 'record' | 'enqueue' | 'enqueueMany';
+export type Question = 'progress' | 'checkpoint' | 'record' | 'recall' | 'enqueue' | 'enqueueMany';
 
 /** What a thread tells the worker. Answers and lines are JSON. */
 export type FromThread =
@@ -159,6 +159,10 @@ class PortVoice implements Voice {
 
   async record(name: string, record: StepRecord): Promise<StepRecord | undefined> {
     return (await this.#ask('record', name, record)) as StepRecord | undefined;
+  }
+
+  recall(name: string): Promise<unknown> {
+    return this.#ask('recall', name);
   }
 
   async enqueue(jobs: readonly ChildJob[]): Promise<JobEnvelope[]> {

@@ -24,6 +24,8 @@ export interface Voice {
   checkpoint(state: unknown): Promise<void>;
   /** Records a step, or that a signal did not come. @returns what was recorded before, which has won; else undefined */
   record(name: string, record: StepRecord): Promise<StepRecord | undefined>;
+  /** Gives a recorded step whose result is too large to come with the job. */
+  recall?(name: string): Promise<unknown>;
   /** Enqueues jobs, all or none. @returns them, in order */
   enqueue(jobs: readonly ChildJob[]): Promise<JobEnvelope[]>;
 }

@@ -7,6 +7,7 @@ import type { OptionsThat } from './options';
 import type { Misfit } from './schemas/misfit';
 import type { SchemaStamp } from './schemas/stamp';
 import type { JobState } from './states';
+import type { StepPart } from './steps';
 import type { WaitingFor } from './waiting';
 import type { EnvelopeError, JobChunk, JobOptions } from './wire';
 
@@ -90,6 +91,8 @@ export interface NewJob {
   superseded?: boolean;
   /** JSON text of the steps that it begins with: those of the job that it was forked from. */
   steps?: string;
+  /** Their large results. */
+  parts?: StepPart[];
   /** What it was validated by: the stamp of the schemas, and what does not fit them. Absent: by none. */
   validated?: { stamp: SchemaStamp; misfits?: Misfit[] };
   /** JSON of a {@link JobBody}. */

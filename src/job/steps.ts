@@ -3,6 +3,7 @@
 import { storable, storableText } from './attempt/notes';
 import { utf8Bytes } from './bytes';
 import { defined, isObject, type Reader, readInteger, readPathName, withinBytes } from './envelope/fields';
+import { MAX_RESULT_BYTES } from './envelope/names';
 import { invalidRequest, notFound, payloadTooLarge } from './errors';
 import { own } from './own';
 import { stepsInOrder } from './step-order';
@@ -16,8 +17,28 @@ export const MAX_STEPS = 1000;
 /** Largest records of a job, in bytes of their JSON text. A row holds 2 MB, its checkpoint of 1 MiB included. */
 export const MAX_STEPS_BYTES = 768 * 1024;
 
+/** Results of more bytes are stored apart from the records. */
+const LARGE_RESULT = 64 * 1024;
+/** Most bytes of a job's large results together. */
+const MAX_ASIDE_BYTES = 8 * 1024 * 1024;
+/** Bytes of large results that a runner gets with its job: all of them, if it reports its steps when a run ends. */
+export const MAX_INLINE_BYTES = 1024 * 1024;
+
+/** A part of what is too large to stand in the record of a step. */
+export interface StepPart {
+  /** Of the step. */
+  name: string;
+  /** From 1. */
+  part: number;
+  /** JSON array: of the result alone, where the step has one. */
+  data: string;
+}
+
 /** The name of a step, a sleep or a signal. */
 export const readStepName = readPathName(128);
+
+/** A large result and its brackets, or small values together. */
+const MAX_PART_BYTES = MAX_RESULT_BYTES + 1024;
 
 const MAX_TIME = 8.64e15;
 const readTries = readInteger(1, 2_147_483_647);
@@ -70,6 +91,24 @@ export const readSteps: Reader<Steps> = (value, field) => {
   return steps;
 };
 
+/** A part in a file. @throws {ApiError} 400, 413 */
+export const readStepPart: Reader<StepPart> = (value, field) => {
+  const { name, part, data } = isObject(value) ? value : {};
+  if (typeof data !== 'string' || !isList(data)) {
+    throw invalidRequest(`${field}.data`, `${field}.data must be the text of a JSON array.`);
+  }
+  withinBytes(storable(data, `${field}.data`), MAX_PART_BYTES, `${field}.data`);
+  return { name: readStepName(name, `${field}.name`), part: readTries(part, `${field}.part`), data };
+};
+
+function isList(text: string): boolean {
+  try {
+    return Array.isArray(JSON.parse(text));
+  } catch {
+    return false;
+  }
+}
+
 const noSteps = (): Steps => Object.create(null) as Steps;
 
 export function parseSteps(text: string | undefined): Steps {
@@ -90,13 +129,40 @@ export function withoutFailures(steps: Steps): Steps | undefined {
 export function stepsBefore(steps: Steps, name: string): Steps {
   const inOrder = stepsInOrder(steps);
   const at = inOrder.findIndex(([other]) => other === name);
-  if (at < 0) throw notFound('step', name, 'GET /ojs/v1/jobs/:id/steps lists what is on record.');
+  if (at < 0) throw noStep(name);
   const before = Object.assign(noSteps(), Object.fromEntries(inOrder.slice(0, at)));
   return withoutFailures(before) ?? before;
 }
 
+export const noStep = (name: string) => notFound('step', name, 'GET /ojs/v1/jobs/:id/steps lists what is on record.');
+
 /** Is nothing more to come? A sleep's moment may still be followed by a signal, or by its absence. */
 export const isFinal = (record: StepRecord): boolean => record.until === undefined;
+
+/** The large results that a runner with no other way to them gets with its job. @param read gives one, as JSON */
+export function inlined(text: string, read: (name: string) => string | undefined): string {
+  if (!text.includes('"result_bytes":')) return text;
+  const steps = parseSteps(text);
+  let left = MAX_INLINE_BYTES;
+  for (const [name, record] of stepsInOrder(steps)) {
+    if (record.result_bytes === undefined) continue;
+    const result = record.result_bytes > left ? undefined : read(name);
+    left -= result === undefined ? 0 : record.result_bytes;
+    steps[name] = {
+      ...record,
+      ...(result === undefined ? unread(name, record.result_bytes) : { result: JSON.parse(result) }),
+    };
+  }
+  return JSON.stringify(steps);
+}
+
+/** In the place of a result: a runner of an earlier version would take the step for one without a result. */
+const unread = (name: string, bytes: number) => ({
+  error: {
+    code: 'payload_too_large',
+    message: `The result of the step ${name} has ${bytes} bytes: GET /ojs/v1/jobs/:id/steps/:name has it.`,
+  },
+});
 
 /**
  * A job's steps while a handler reports more. The first result of a name wins; only a moment gives way to what
@@ -105,12 +171,15 @@ export const isFinal = (record: StepRecord): boolean => record.until === undefin
 export class StepBook {
   readonly steps: Steps;
   isChanged = false;
-  private size: { count: number; bytes: number; last: number } | undefined;
+  /** Large results that were added. */
+  readonly parts: StepPart[] = [];
+  private size: ReturnType<typeof sizeOf> | undefined;
 
-  /** @param text JSON of what is on record @param now epoch ms */
+  /** @param text JSON of what is on record @param now epoch ms @param most bytes of all large results */
   constructor(
     text: string | undefined,
     private readonly now: number,
+    private readonly most = MAX_ASIDE_BYTES,
   ) {
     this.steps = parseSteps(text);
   }
@@ -135,14 +204,18 @@ export class StepBook {
     const before = own(this.steps, name);
     const size = this.size ?? sizeOf(this.steps);
     const seq = before?.seq ?? size.last + 1;
-    const record = { ...given, seq, at: this.now };
+    const resultBytes = bytesOfLarge(given);
+    const record = { ...(resultBytes === 0 ? given : { result_bytes: resultBytes }), seq, at: this.now };
+    const aside = size.aside + resultBytes;
+    if (resultBytes > 0 && aside > this.most) throw payloadTooLarge('steps', aside, this.most);
     const count = size.count + (before === undefined ? 1 : 0);
     const bytes = size.bytes + entryBytes(name, record) - (before === undefined ? 0 : entryBytes(name, before));
     if (count > MAX_STEPS) throw payloadTooLarge('steps', count, MAX_STEPS, 'steps');
     if (bytes > MAX_STEPS_BYTES) throw payloadTooLarge('steps', bytes, MAX_STEPS_BYTES);
     storable(`{"":${JSON.stringify(record)}}`, 'steps');
     this.steps[name] = record;
-    this.size = { count, bytes, last: Math.max(size.last, seq) };
+    if (resultBytes > 0) this.parts.push({ name, part: 1, data: `[${JSON.stringify(given.result)}]` });
+    this.size = { count, bytes, aside, last: Math.max(size.last, seq) };
     this.isChanged = true;
   }
 
@@ -151,19 +224,31 @@ export class StepBook {
   }
 }
 
-function sizeOf(steps: Steps): { count: number; bytes: number; last: number } {
-  const entries = Object.entries(steps);
-  const bytes = entries.reduce((sum, [name, record]) => sum + entryBytes(name, record), 1);
-  return { count: entries.length, bytes, last: entries.reduce((last, [, { seq = 0 }]) => Math.max(last, seq), 0) };
+function sizeOf(steps: Steps): { count: number; bytes: number; aside: number; last: number } {
+  const size = { count: 0, bytes: 1, aside: 0, last: 0 };
+  for (const [name, record] of Object.entries(steps)) {
+    size.count++;
+    size.bytes += entryBytes(name, record);
+    size.aside += record.result_bytes ?? 0;
+    size.last = Math.max(size.last, record.seq ?? 0);
+  }
+  return size;
+}
+
+/** Bytes of a result that is stored apart from its record; 0: it is small. @throws {ApiError} 413 above 1 MiB */
+function bytesOfLarge({ result }: StepRecord): number {
+  const bytes = result === undefined ? 0 : utf8Bytes(JSON.stringify(result));
+  if (bytes > MAX_RESULT_BYTES) throw payloadTooLarge('step.result', bytes, MAX_RESULT_BYTES);
+  return bytes > LARGE_RESULT ? bytes : 0;
 }
 
 /** Bytes of one record, with its name, its colon, and a comma or the last brace. */
 const entryBytes = (name: string, record: StepRecord): number =>
   utf8Bytes(JSON.stringify(name)) + utf8Bytes(JSON.stringify(record)) + 2;
 
-/** The records as they are stored. @throws {ApiError} 413 when they are too many or too large */
+/** Records that a run ends with. @throws {ApiError} 413 when they are too many or too large */
 export function stepsText(steps: Steps): string {
   const count = Object.keys(steps).length;
   if (count > MAX_STEPS) throw payloadTooLarge('steps', count, MAX_STEPS, 'steps');
-  return storable(withinBytes(JSON.stringify(steps), MAX_STEPS_BYTES, 'steps'), 'steps');
+  return storable(withinBytes(JSON.stringify(steps), MAX_STEPS_BYTES + MAX_INLINE_BYTES, 'steps'), 'steps');
 }

@@ -112,6 +112,8 @@ export interface EnvelopeWaiting {
 export interface JobStep {
   /** The step is done. */
   result?: unknown;
+  /** In the place of a large `result`: its bytes. `GET /jobs/:id/steps/:name` has the result. */
+  result_bytes?: number;
   error?: unknown;
   /** It sleeps, or waits for a signal, until then. With `tries` it is a step that is tried again then. */
   until?: number;

@@ -10,6 +10,7 @@ import type { JobBody, JobView, RetryInput } from '../job/record';
 import type { RetentionChange } from '../job/retention';
 import { type JobState, MOVES } from '../job/states';
 import type { IdempotencyKey } from './receipts';
+import type { StoredCheckpoint } from './workers';
 
 /** How many jobs match. `next`: an intermediate count; the next call continues below this position. */
 export interface CountResult {
@@ -175,7 +176,7 @@ export interface MovedJob {
   history: string | null;
   /** In a strict order: it has begun, and all others of its group wait for its end. */
   holds?: true;
-  checkpoint?: { sequence: number; created_at: number; content: string };
+  checkpoint?: StoredCheckpoint;
 }
 
 /** What is to change about a job that lives again. */

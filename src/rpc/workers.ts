@@ -8,6 +8,7 @@ import type { Outcome } from '../job/errors';
 import type { LogLine } from '../job/log';
 import type { AnnouncedType, JobView } from '../job/record';
 import type { JobState } from '../job/states';
+import type { StepPart } from '../job/steps';
 
 export type { AttemptName, Report, Reported };
 
@@ -110,6 +111,8 @@ export interface StoredCheckpoint {
   created_at: number;
   /** JSON text of a {@link CheckpointContent}. */
   content: string;
+  /** Large values of the steps in it. */
+  parts?: StepPart[];
 }
 
 /** What a heartbeat has done. */

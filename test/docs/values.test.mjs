@@ -91,7 +91,10 @@ const SAID = {
     `Up to ${queue('features/cron/fire', 'MAX_WAITING')} fires wait`,
     `the last ${queue('features/cron/notes', 'KEPT_EXECUTIONS')} jobs with their outcomes, the last ${queue('features/cron/notes', 'KEPT_SKIPS')} skipped fires`,
   ],
-  'docs/guides/steps.md': [`have room for ${stepBytes} and ${steps} names`],
+  'docs/guides/steps.md': [
+    `at most ${steps} names, ${stepBytes} of records, and ${mib(job('steps', 'MAX_ASIDE_BYTES'))} of results`,
+    `above ${kib(job('steps', 'LARGE_RESULT'))}`,
+  ],
   'docs/guides/workflows.md': [
     `A workflow can be read for ${days(own('workflow/engine', 'RETENTION_MS'))} days after its end`,
     `up to ${mib(own('workflow/engine', 'MAX_SHOWN_BYTES'))} in all`,

@@ -154,6 +154,7 @@ describe('the announcement', () => {
       ],
       payload: 'batch',
       control: true,
+      recalls: true,
       version: expect.stringMatching(/^[0-9a-f]{8}$/),
     });
   });

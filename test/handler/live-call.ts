@@ -9,6 +9,7 @@ export interface Said extends Partial<Result> {
   progress?: object;
   checkpoint?: unknown;
   step?: { name: string; result?: unknown; timed_out?: true };
+  recall?: string;
   enqueue?: { type: string; args: unknown[]; meta: Record<string, unknown>; options?: object }[];
 }
 

@@ -43,6 +43,19 @@ describe('an open call', () => {
     expect(del_0?.result).toEqual(result);
   });
 
+  it('recalls a large result when its step is reached, once, and does not perform the step', async () => {
+    let did = 0;
+    const call = openCall(
+      worker((ctx) => ctx.step('big', () => ++did)),
+      [{ type: 'test.talk', steps: { big: { result_bytes: 70_000 }, unread: { result_bytes: 70_000 } } }],
+      ({ recall }) => (recall === undefined ? {} : { value: { result: `${recall} one`, seq: 1 } }),
+    );
+    expect((await call.results).del_0).toMatchObject({ status: 'completed', result: 'big one' });
+    expect(call.said).toHaveLength(2);
+    expect(call.said[0]).toEqual({ delivery_id: 'del_0', call: 1, recall: 'big' });
+    expect(did).toBe(0);
+  });
+
   it('lets a run continue only once what it said is durable', async () => {
     const order: string[] = [];
     const call = live(

@@ -70,6 +70,7 @@ GET /ojs/v1/ojs/v1/checkpoints/:id data:read
 DELETE /ojs/v1/ojs/v1/checkpoints/:id data:write
 GET /ojs/v1/ojs/v1/checkpoints/:id/resume data:read
 GET /ojs/v1/jobs/:id/steps data:read
+GET /ojs/v1/jobs/:id/steps/:name data:read
 PUT /ojs/v1/jobs/:id/steps/:name data:write
 POST /ojs/v1/jobs/:id/signals/:name data:write
 GET /ojs/v1/jobs/:id/log data:read

@@ -149,7 +149,9 @@ function firstExpiry({ store: { leases, expiry } }: QueueParts, fresh: QueuePart
 
 function compareOthers(live: QueueParts, fresh: QueueParts): void {
   const used = (q: QueueParts) =>
-    [q.store.progress, q.store.checkpoints].map((table) => inside<{ used: boolean }>(table).used);
+    [q.store.progress, q.store.checkpoints, q.store.checkpoints.values].map(
+      (table) => inside<{ used: boolean }>(table).used,
+    );
   const wasUsed = used(live);
   for (const [index, is] of used(fresh).entries()) holds(wasUsed[index] === true || !is, () => 'rows nobody looks for');
   const locks = (q: QueueParts) => [...q.store.locks.all()].sort((a, b) => a.key - b.key);

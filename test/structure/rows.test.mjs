@@ -19,6 +19,7 @@ const COLLECTED = {
   },
   leases: { writers: ['queue/store/leases.ts', 'queue/store/singles.ts'], parted: 'queue/store/leases.ts' },
   group_starts: { writers: ['queue/store/groups/starts.ts'], parted: 'queue/store/groups/starts.ts' },
+  step_values: { writers: ['queue/store/step-values.ts'], parted: 'queue/store/step-values.ts' },
   parts: { writers: ['workflow/store.ts'], parted: 'workflow/store.ts' },
 };
 

@@ -45,3 +45,10 @@ export async function tries(job: Job, ctx: HandlerContext): Promise<unknown> {
     .catch(({ name, type, tries }) => ({ name, type, tries }));
   return { charged, refunded, tried: tried.get(job.id) };
 }
+/** Its steps have more to remember than comes with a job. @returns in which attempt each ran, and its length */
+export async function large(_: Job, ctx: HandlerContext): Promise<[attempt: string | undefined, length: number][]> {
+  const results: string[] = [];
+  for (const name of ['a', 'b', 'c']) results.push(await ctx.step(name, () => `${ctx.attempt}`.repeat(600 * 1024)));
+  if (ctx.attempt === 1) throw new Error('once more');
+  return results.map((text) => [text[0], text.length]);
+}

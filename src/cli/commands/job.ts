@@ -62,9 +62,9 @@ function about(name: string, summary: string, factsFirst: boolean): Action {
 
 /** The records as the server writes them: their names are the handler's, so printing must not rename them. */
 function wireSteps(steps: Record<string, JobStep>): Record<string, unknown> {
-  const records = Object.entries(steps).map(([name, { timedOut, ...rest }]) => [
+  const records = Object.entries(steps).map(([name, { timedOut, resultBytes, ...rest }]) => [
     name,
-    { ...rest, ...(timedOut && { timed_out: true }) },
+    { ...rest, ...(timedOut && { timed_out: true }), ...(resultBytes !== undefined && { result_bytes: resultBytes }) },
   ]);
   return Object.fromEntries(records);
 }

@@ -76,7 +76,10 @@ export async function cloneJob(c: AppContext) {
   const parsed = await withFingerprint(parseJob(cloneOf(view, changes, pathParam(c, 'id')), context));
   if (from !== undefined) {
     const recorded = await callJob(c, (queue, id) => queue.steps(id));
-    parsed.job.steps = JSON.stringify(stepsBefore(parseSteps(recorded), readStepName(from, 'from')));
+    const steps = stepsBefore(parseSteps(recorded), readStepName(from, 'from'));
+    const large = Object.keys(steps).filter((name) => steps[name]?.result_bytes !== undefined);
+    parsed.job.steps = JSON.stringify(steps);
+    if (large.length > 0) parsed.job.parts = await callJob(c, (queue, id) => queue.stepParts(id, large));
   }
   return enqueueParsed(c, parsed, context, idempotency);
 }

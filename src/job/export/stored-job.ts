@@ -28,6 +28,7 @@ import { invalidPayload, invalidRequest } from '../errors';
 import type { LogLine } from '../log';
 import { optionsThat } from '../options';
 import type { Coalesced, JobBody, JobErrorEntry, JobHistory, Snoozed, UnusedClaims } from '../record';
+import { readStepPart, type StepPart } from '../steps';
 
 /** `waiting`: it is scheduled, available or retryable, by its `due_at` and the clock. `dead`: a dead letter. */
 export const STORED_STATES = ['waiting', 'pending', 'completed', 'cancelled', 'discarded', 'dead'] as const;
@@ -51,7 +52,7 @@ export interface StoredJob {
   /** In a strict order: it has begun, and all others of its group wait for its end. */
   holds?: true;
   history?: string;
-  checkpoint?: { sequence: number; created_at: number; content: string };
+  checkpoint?: { sequence: number; created_at: number; content: string; parts?: StepPart[] };
   run?: CompletedRun;
   body: string;
 }
@@ -177,6 +178,7 @@ const readCheckpoint = exactly<NonNullable<StoredJob['checkpoint']>>()({
   sequence: required(readCount),
   created_at: required(readMoment),
   content: required(readObject),
+  parts: readList(1_000, readStepPart),
 });
 
 const readJobLine = exactly<StoredJob>()({

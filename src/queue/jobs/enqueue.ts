@@ -254,10 +254,10 @@ function hasCompany(placements: readonly Placement<StoredJob>[], index: number, 
 }
 
 function insertOne(q: Named & Stored & Observed & Woken, job: NewJob, now: number, together: boolean): JobRow {
-  const { pending = false, limit, group, steps } = job;
+  const { pending = false, limit, group, steps, parts } = job;
   const at = dueAtOf(job, now);
   const row = insert(q, 'enqueue', rowOf(job, now), { at, pending, limit, together, group }, now);
-  if (steps !== undefined) q.store.checkpoints.saveSteps(row.key, steps, now);
+  if (steps !== undefined) q.store.checkpoints.saveSteps(row.key, steps, now, parts);
   return row;
 }
 

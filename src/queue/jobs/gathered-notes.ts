@@ -1,6 +1,7 @@
 /** Checkpoints and steps in one message's reports: a row may have 1.7 MB, so it is read and written once. */
 import { StepBook, type StepRecord } from '../../job/steps';
 import type { Stored } from '../store/parts';
+import { whole } from './steps';
 
 interface JobNotes {
   steps?: StepBook;
@@ -33,7 +34,10 @@ export class GatheredNotes {
   recordStep(key: number, name: string, record: StepRecord): StepRecord | undefined {
     const said = this.of(key);
     said.steps ??= new StepBook(this.q.store.checkpoints.steps(key), this.now);
-    return said.steps.add(name, record);
+    const earlier = said.steps.add(name, record);
+    // The result may be of this very message.
+    if (earlier?.result_bytes !== undefined) this.write(key);
+    return whole(this.q, key, name, earlier);
   }
 
   write(key: number): void {
@@ -41,7 +45,7 @@ export class GatheredNotes {
     const { steps, checkpoint } = this.said.get(key) ?? {};
     this.said.delete(key);
     if (checkpoint) q.store.checkpoints.save(key, checkpoint.content, now, checkpoint.saves);
-    if (steps?.isChanged) q.store.checkpoints.saveSteps(key, steps.text, now);
+    if (steps?.isChanged) q.store.checkpoints.saveSteps(key, steps.text, now, steps.parts);
   }
 
   end(): void {

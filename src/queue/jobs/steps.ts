@@ -2,7 +2,18 @@
  * Durable steps: recorded work that the next run does not repeat. Stored with the checkpoint; they outlive retries
  * and redrives.
  */
-import { parseSteps, StepBook, type StepRecord, type Steps, stepsBefore, withoutFailures } from '../../job/steps';
+import { own } from '../../job/own';
+import {
+  MAX_INLINE_BYTES,
+  noStep,
+  parseSteps,
+  StepBook,
+  type StepPart,
+  type StepRecord,
+  type Steps,
+  stepsBefore,
+  withoutFailures,
+} from '../../job/steps';
 import type { StepReceipt, StepRequest } from '../../rpc/workers';
 import { mustFindForReport } from '../read/find';
 import type { Named, Stored } from '../store/parts';
@@ -17,18 +28,32 @@ export function recordedSteps(q: Stored, key: number): Steps {
  * @throws {ApiError} 413 when that would be too much; then nothing has changed
  */
 export function recordSteps(q: Stored, key: number, said: Steps, now: number): { steps: Steps; isNew: boolean } {
-  return inBook(q, key, now, (book) => {
+  return inBook(q, key, now, MAX_INLINE_BYTES, (book) => {
     for (const [name, record] of Object.entries(said)) book.add(name, record);
     return { steps: book.steps, isNew: book.isChanged };
   });
 }
 
 /** Reads the records of a job, and writes them if `change` has changed them. */
-function inBook<T>({ store: { checkpoints } }: Stored, key: number, now: number, change: (book: StepBook) => T): T {
-  const book = new StepBook(checkpoints.steps(key), now);
+function inBook<T>(
+  { store: { checkpoints } }: Stored,
+  key: number,
+  now: number,
+  most: number | undefined,
+  change: (book: StepBook) => T,
+): T {
+  const book = new StepBook(checkpoints.steps(key), now, most);
   const changed = change(book);
-  if (book.isChanged) checkpoints.saveSteps(key, book.text, now);
+  if (book.isChanged) checkpoints.saveSteps(key, book.text, now, book.parts);
   return changed;
+}
+
+/** A record with its result, however large that is. */
+export function whole(q: Stored, key: number, name: string, record: StepRecord | undefined): StepRecord | undefined {
+  if (record?.result_bytes === undefined) return record;
+  const { result_bytes: _, ...others } = record;
+  const value = q.store.checkpoints.values.read(key, name);
+  return value === undefined ? record : { ...others, result: JSON.parse(value)[0] };
 }
 
 /**
@@ -42,7 +67,7 @@ export function keptSteps(q: Stored, key: number, from: string | undefined): Ste
 
 /** Records a step in the place of what was on record of it. One row. @throws {ApiError} 413 */
 export function replaceStep(q: Stored, key: number, name: string, record: StepRecord, now: number): void {
-  inBook(q, key, now, (book) => book.put(name, record));
+  inBook(q, key, now, undefined, (book) => book.put(name, record));
 }
 
 /** Records one step. @param record JSON text @returns the earlier record, which wins. @throws {ApiError} 413 */
@@ -52,13 +77,26 @@ export function noteStep(
   { name, record }: Pick<StepRequest, 'name' | 'record'>,
   now: number,
 ): StepRecord | undefined {
-  return inBook(q, key, now, (book) => book.add(name, JSON.parse(record) as StepRecord));
+  const earlier = inBook(q, key, now, undefined, (book) => book.add(name, JSON.parse(record) as StepRecord));
+  return whole(q, key, name, earlier);
 }
 
 /** {@link noteStep} for a worker's report. @throws {ApiError} 404; 409 fenced as a checkpoint is; 413 */
 export function recordStep(q: Named & Stored, request: StepRequest, now: number): StepReceipt {
   const earlier = noteStep(q, openRow(q, request, 'its steps', now).key, request, now);
   return earlier === undefined ? {} : { earlier: JSON.stringify(earlier) };
+}
+
+/** What a runner asks for that got a record without its large result. @throws {ApiError} 404 */
+export function recall(q: Stored, key: number, name: string): StepRecord | undefined {
+  const record = own(recordedSteps(q, key), name);
+  if (!record) throw noStep(name);
+  return whole(q, key, name, record);
+}
+
+/** The large values of these steps. @throws {ApiError} 404 */
+export function stepPartsOf(q: Named & Stored, id: string, names: readonly string[]): StepPart[] {
+  return q.store.checkpoints.values.copy(keyOfFound(mustFindForReport(q, id)), names);
 }
 
 /** JSON text of the job's recorded steps. @throws {ApiError} 404 */

@@ -183,8 +183,8 @@ function historyText({ history }: JobRow): string | undefined {
 function checkpointText(q: Stored, key: number): string | undefined {
   const checkpoint = q.store.checkpoints.copy(key);
   if (!checkpoint) return undefined;
-  const { sequence, created_at, content } = checkpoint;
-  return `{"sequence":${sequence},"created_at":${created_at},"content":${content}}`;
+  const { content, ...others } = checkpoint;
+  return `${JSON.stringify(others).slice(0, -1)},"content":${content}}`;
 }
 
 function addArchived(q: Named & Stored, page: Page, stored: ArchivedJob): void {

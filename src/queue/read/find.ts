@@ -5,6 +5,7 @@ import type { CheckpointContent } from '../../job/attempt/notes';
 import { notFound } from '../../job/errors';
 import { decodeId, isUuidV7 } from '../../job/ids';
 import type { JobView } from '../../job/record';
+import { inlined } from '../../job/steps';
 import type { FollowedJob } from '../../rpc/follow';
 import { farResult } from '../store/archive';
 import type { JobRow } from '../store/job-row';
@@ -101,8 +102,11 @@ export function viewOfRow(q: StoredQueue, row: JobRow, now: number): JobView {
   return { record, layers: q.config.layersFor(row.type) };
 }
 
-/** A row for its runner: with the checkpoint and the steps to continue from. */
-export function viewForRunner(q: StoredQueue, row: JobRow, now: number): JobView {
+/**
+ * A row for its runner: with the checkpoint and the steps to continue from.
+ * @param recalls it asks for large results when it needs them
+ */
+export function viewForRunner(q: StoredQueue, row: JobRow, now: number, recalls = false): JobView {
   const view = viewOfRow(q, row, now);
   const checkpoint = q.store.checkpoints.read(row.key);
   if (checkpoint) {
@@ -110,7 +114,10 @@ export function viewForRunner(q: StoredQueue, row: JobRow, now: number): JobView
     view.record.checkpoint = { state, sequence: checkpoint.sequence };
   }
   const steps = q.store.checkpoints.steps(row.key);
-  if (steps !== undefined) view.record.steps = steps;
+  const { values } = q.store.checkpoints;
+  if (steps !== undefined) {
+    view.record.steps = recalls ? steps : inlined(steps, (name) => values.read(row.key, name)?.slice(1, -1));
+  }
   return view;
 }
 

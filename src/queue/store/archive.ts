@@ -250,11 +250,13 @@ function forgetBeside({ sql, blocks }: Archive, jobs: readonly ArchivedJob[]): v
     'results',
     keys(({ far }) => far),
   );
-  deleteAll(
-    sql,
-    'checkpoints',
-    keys(({ cp }) => cp),
-  );
+  for (const table of ['checkpoints', 'step_values']) {
+    deleteAll(
+      sql,
+      table,
+      keys(({ cp }) => cp),
+    );
+  }
   deleteAll(
     sql,
     'aliases',
@@ -278,7 +280,8 @@ function forgetLost({ sql, blocks }: Archive, damaged: DamagedChunk): void {
   const present = new Set([...findArchived(sql, possible).keys(), ...own]);
   const gone = possible.filter((key) => !present.has(key) && !blocks.holds(key));
   blocks.vanish(gone);
-  for (const table of ['results', 'checkpoints', 'progress', 'aliases', 'unique_keys']) deleteAll(sql, table, gone);
+  for (const table of ['results', 'checkpoints', 'step_values', 'progress', 'aliases', 'unique_keys'])
+    deleteAll(sql, table, gone);
 }
 
 /** Deletes these completed jobs from their chunks. Each chunk is rewritten without them, or deleted when empty. */

@@ -1,10 +1,12 @@
 /**
  * The rows of `checkpoints`, kept until the job is removed: its last checkpoint, and in `steps` its recorded steps.
- * Steps without a checkpoint have the sequence 0.
+ * Their large values are in `values`. Steps without a checkpoint have the sequence 0.
  */
 import { cell, put, rows } from '../../durable/sql';
+import { MAX_INLINE_BYTES, type StepPart } from '../../job/steps';
 import type { StoredCheckpoint } from '../../rpc/workers';
 import type { CountingSql } from './counting-sql';
+import { StepValues } from './step-values';
 
 type Row = { sequence: number; created_at: number; content: string | null };
 
@@ -16,14 +18,18 @@ const STEPS = `(${DATA}) -> '$.steps'`;
 export class CheckpointTable {
   /** May there be rows? Queues without checkpoints then skip the lookup. */
   private used = false;
+  readonly values: StepValues;
 
   constructor(
     private readonly sql: SqlStorage,
     private readonly written: Pick<CountingSql, 'spend'>,
-  ) {}
+  ) {
+    this.values = new StepValues(sql, written);
+  }
 
   load(): void {
     this.used = this.sql.exec('SELECT 1 FROM checkpoints LIMIT 1').toArray().length > 0;
+    this.values.load();
   }
 
   /** The job's own checkpoint. */
@@ -33,7 +39,9 @@ export class CheckpointTable {
 
   /** Everything stored of a job, for {@link put} in another queue. */
   copy(key: number): StoredCheckpoint | undefined {
-    return this.find(key, DATA);
+    const found = this.find(key, DATA);
+    const parts = found ? this.values.copy(key) : [];
+    return found && { ...found, ...(parts.length > 0 && { parts }) };
   }
 
   private find(key: number, content: string, condition = ''): StoredCheckpoint | undefined {
@@ -51,10 +59,11 @@ export class CheckpointTable {
     return steps;
   }
 
-  /** Bytes of what is stored of a job; 0 when there is nothing. */
-  sizeOf(key: number): number {
+  /** Bytes of what is stored of a job; 0 when there is nothing. @param most of its large values at most */
+  sizeOf(key: number, most = MAX_INLINE_BYTES): number {
     if (!this.used) return 0;
-    return cell<number>(this.sql, 'SELECT length(CAST(data AS BLOB)) FROM checkpoints WHERE key = ?', key) ?? 0;
+    const own = cell<number>(this.sql, 'SELECT length(CAST(data AS BLOB)) FROM checkpoints WHERE key = ?', key) ?? 0;
+    return own + Math.min(most, this.values.sizeOf(key));
   }
 
   /** Replaces a job's checkpoint. One row written. @param saves number of saves so far */
@@ -68,8 +77,13 @@ export class CheckpointTable {
     return { sequence, created_at: now, content };
   }
 
-  /** Replaces a job's recorded steps. One row written. @param steps JSON text */
-  saveSteps(key: number, steps: string, now: number): void {
+  /**
+   * Replaces a job's recorded steps; the values of those that are gone go, too. One row written, and one for each part.
+   * @param steps JSON text @param parts new large values
+   */
+  saveSteps(key: number, steps: string, now: number, parts: readonly StepPart[] = []): void {
+    this.values.keepOf(key, steps);
+    this.values.put(key, parts);
     this.write(
       `INSERT INTO checkpoints (key, sequence, created_at, data) VALUES (?1, 0, ?2, json_object('steps', json(?3)))
        ON CONFLICT (key) DO UPDATE SET data = json_set(coalesce(${DATA}, '{}'), '$.steps', json(?3))`,
@@ -87,9 +101,10 @@ export class CheckpointTable {
     return sequence;
   }
 
-  /** Writes what is stored of a job that comes from another queue. One row written. */
-  put(key: number, { sequence, created_at, content }: StoredCheckpoint): void {
+  /** Writes what is stored of a job that comes from another queue. One row written, and one for each part. */
+  put(key: number, { sequence, created_at, content, parts = [] }: StoredCheckpoint): void {
     put(this.sql, 'checkpoints', { key, sequence, created_at, data: content });
+    this.values.put(key, parts);
     this.used = true;
   }
 
@@ -106,5 +121,6 @@ export class CheckpointTable {
   /** Deletes all that is stored of a job. Writes nothing when there is nothing. */
   remove(key: number): void {
     if (this.used) this.sql.exec('DELETE FROM checkpoints WHERE key = ?', key).toArray();
+    this.values.remove(key);
   }
 }

@@ -23,7 +23,7 @@ import { addLog, logOf } from '../jobs/log';
 import { progressOf, reportProgress } from '../jobs/progress';
 import { settleReport, takeBack } from '../jobs/report';
 import { signal } from '../jobs/snooze';
-import { recordStep, stepsOf } from '../jobs/steps';
+import { recordStep, stepPartsOf, stepsOf } from '../jobs/steps';
 import type { QueueLife } from '../life';
 
 async function reportTo(
@@ -84,6 +84,8 @@ export const WORKER_VERBS = {
   recordStep: change((q, now, request: StepRequest) => recordStep(q, request, now)),
   /** JSON text of what is on record of the job's steps. */
   steps: readJob((q, _, id: string) => stepsOf(q, id)),
+  /** The large results of these steps. */
+  stepParts: readJob((q, _, id: string, names: string[]) => stepPartsOf(q, id, names)),
   /** A signal for the job, which continues at once if it waits for it. */
   signal: change((q, now, request: SignalRequest) => signal(q, request, now)),
   addLog: change((q, now, request: LogRequest) => addLog(q, request, now)),

@@ -135,17 +135,18 @@ describe('a durable step', () => {
   it('is refused when it would be too much, and nothing changes', async () => {
     const id = await server.enqueue(queue);
     const job = await server.takeOne(queue);
-    await put(id, 'large', { result: 'é'.repeat(390_000) });
+    const names = Array.from({ length: 12 }, (_, n) => `large${n}`);
+    for (const name of names) await put(id, name, { result: 'é'.repeat(32_500) });
     const path = `${V1}/jobs/${id}/steps/more`;
     expect(await server.refusal('PUT', path, { result: 'x'.repeat(10_000) })).toEqual({
       ...{ status: 413, code: 'payload_too_large', field: 'steps' },
     });
-    const names = Array.from({ length: 1000 }, (_, n) => [`s${n}`, { result: n }]);
-    const snooze = { in: 1000, steps: Object.fromEntries(names) };
+    const small = Array.from({ length: 1000 }, (_, n) => [`s${n}`, { result: n }]);
+    const snooze = { in: 1000, steps: Object.fromEntries(small) };
     const nack = { job_id: job.id, attempt: 1, requeue: true, attempt_used: false, snooze };
     expect(await server.refusal('POST', `${V1}/workers/nack`, nack)).toMatchObject({ status: 413 });
     expect(await server.state(id)).toBe('active');
-    expect(Object.keys((await steps(id)) as Json)).toEqual(['large']);
+    expect(Object.keys((await steps(id)) as Json)).toEqual(names);
     // A checkpoint as large as it may be fits into the same row.
     await server.ok(200, 'PUT', checkpoint(id), { state: 'y'.repeat(1_048_000) });
   });
@@ -284,7 +285,7 @@ it.runIf(isLong)(
       await server.nack(id, { error: { message: 'ß'.repeat(8000), stack, retry_in: 0 }, log: lines });
     }
     await server.takeOne(queue);
-    await put(id, 'a', { result: 'é'.repeat(390_000) });
+    for (let n = 0; n < 12; n++) await put(id, `a${n}`, { result: 'é'.repeat(32_500) });
     await server.ok(200, 'PUT', checkpoint(id), { state: 'é'.repeat(520_000) });
     await server.ack(id, { result: big });
     await object.evict();

@@ -1,6 +1,6 @@
 /** A handler Worker that does what its job says, and remembers every run so that a test can look. */
 import { deadLetter, defineHandlers, discard, fail, kill, retryIn, UnrecoverableError } from '../../../src/handler';
-import { race, tries } from '../durable';
+import { large, race, tries } from '../durable';
 
 interface Order {
   do?: string;
@@ -126,6 +126,7 @@ export default defineHandlers(
       if (sleep !== undefined) await ctx.sleep('pause', sleep as '1d');
       return { inRun, began: began.filter((id) => id === job.id).length };
     },
+    'work.large': large,
     'work.race': race,
     'work.tries': tries,
     'work.narrow': { handler: async (job, ctx) => run(job, ctx), concurrency: 1 },

@@ -123,7 +123,7 @@ function nextToMove(q: Stored): Pick<JobRow, 'key' | 'state'>[] {
   const chosen: Pick<JobRow, 'key' | 'state'>[] = [];
   let chars = 0;
   for (const { key, state, size } of next) {
-    chars += size;
+    chars += size + q.store.checkpoints.sizeOf(key, Number.POSITIVE_INFINITY);
     if (chosen.length > 0 && chars > STEP_CHARS) break;
     chosen.push({ key, state });
   }

@@ -65,7 +65,7 @@ export class CallRunner {
       // Jobs that share a call have the same limit.
       const isOpen = target.staysOpen(types, pushedTimeoutMs((batch[0] as Claimed).active) ?? 0);
       const room = new PolicyRoom();
-      const passengers = batch.map((claimed) => this.passenger(claimed, isOpen, startedAt, room));
+      const passengers = batch.map((claimed) => this.passenger(target, claimed, isOpen, startedAt, room));
       call = this.callFor(target, passengers, isOpen);
       this.running.add(call);
       const result = await call.run();
@@ -82,11 +82,17 @@ export class CallRunner {
     }
   }
 
-  private passenger(claimed: Claimed, isOpen: boolean, now: number, room: PolicyRoom): Passenger {
+  private passenger(
+    { recalls }: PushTarget,
+    claimed: Claimed,
+    isOpen: boolean,
+    now: number,
+    room: PolicyRoom,
+  ): Passenger {
     const { q } = this.host;
     const { row, body, active } = claimed;
     const timeoutMs = pushedTimeoutMs(active) ?? 0;
-    const view = viewForRunner(q, row, now);
+    const view = viewForRunner(q, row, now, isOpen && recalls);
     // The handler library ends a run by the limit it reads here: it must be the one that this side waits for.
     const text = writeJob(view, q.config.variables.retryVariables, body, room, timeoutMs);
     const { id, attempt } = view.record;

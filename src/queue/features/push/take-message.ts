@@ -7,7 +7,7 @@ import type { Host } from '../../feature';
 import type { Claimed } from '../../jobs/claim';
 import { tellLog } from '../../jobs/log';
 import { noteProgress } from '../../jobs/progress';
-import { noteStep } from '../../jobs/steps';
+import { noteStep, recall } from '../../jobs/steps';
 import type { Active } from '../../store/active';
 import type { Stored } from '../../store/parts';
 import { childrenOf, type Enqueuer } from './children';
@@ -43,6 +43,8 @@ export async function hear(host: Host, speaker: Speaker, message: RunMessage): P
       return asWhoRuns(host, speaker, (_, now) => {
         q.store.checkpoints.save(row.key, message.content, now);
       });
+    case 'recall':
+      return asWhoRuns(host, speaker, () => recall(q, row.key, message.name));
     case 'step':
       return asWhoRuns(host, speaker, (_, now) => {
         // The first result wins: the handler receives it.

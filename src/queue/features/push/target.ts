@@ -115,6 +115,10 @@ export class PushTarget {
     return this.announcement?.payload ?? 'envelope';
   }
 
+  get recalls(): boolean {
+    return this.announcement?.recalls === true;
+  }
+
   get batchSize(): number {
     return this.payload === 'batch' ? this.config.batchSize : 1;
   }

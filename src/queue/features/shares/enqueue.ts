@@ -49,7 +49,7 @@ export function prepareBatch(
     const dueAt = dueAtOf(job, now);
     const row = insert(q, 'prepare', rowOf(job, now), { at: dueAt, limit: job.limit }, now);
     keys[index] = row.key;
-    if (job.steps !== undefined) q.store.checkpoints.saveSteps(row.key, job.steps, now);
+    if (job.steps !== undefined) q.store.checkpoints.saveSteps(row.key, job.steps, now, job.parts);
     const prepared: PreparedJob = { key: row.key, dueAt, pending: job.pending === true };
     if (replaces.length > 0) {
       prepared.replaces = replaces.map((old) => (isEarlierEntry(old) ? (keys[old.index] as number) : old.key));

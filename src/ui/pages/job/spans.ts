@@ -105,7 +105,7 @@ function stepSpans({ steps, waiting_for: waiting }: Job, run: Pick<TraceRow, 'fr
 }
 
 function stateOf(step: JobStep, isPending: boolean, awaits: boolean): Required<Pick<TraceRow, 'state' | 'look'>> {
-  if ('result' in step) return { state: 'step done', look: GOOD };
+  if ('result' in step || step.result_bytes !== undefined) return { state: 'step done', look: GOOD };
   if ('error' in step) return { state: 'step failed', look: BAD };
   if (step.signal) return { state: 'signal received', look: ['green', 'events'] };
   if (step.tries !== undefined) return { state: `tried ${step.tries}×`, look: ['amber', 'waiting'] };

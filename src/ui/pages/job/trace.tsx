@@ -11,7 +11,7 @@ import { Button, Duration, Foreign, Time } from '../../components/text';
 import { api } from '../../core/api';
 import { useNow } from '../../core/clock';
 import { askAndAct } from '../../core/dialogs';
-import { absolute, duration, number } from '../../core/format';
+import { absolute, bytes, duration, number } from '../../core/format';
 import { href, navigate, segment } from '../../core/router';
 import { can } from '../../core/session';
 import { RETRIED } from './actions';
@@ -213,6 +213,7 @@ function detailOf({ attempt, step, from, to }: TraceRow): ComponentChildren {
   }
   if (!step) return undefined;
   if ('result' in step) return <Json value={step.result} label="result of the step" open={2} />;
+  if (step.result_bytes !== undefined) return <Facts of={[['Result', bytes(step.result_bytes)]]} />;
   if ('error' in step) return <Json value={step.error} label="error of the step" open={2} />;
   if (step.signal) return <Json value={step.signal.payload} label="payload of the signal" open={2} />;
   return (

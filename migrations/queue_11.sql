@@ -1,0 +1,7 @@
+CREATE TABLE step_values (
+  key INTEGER NOT NULL,
+  name TEXT NOT NULL,
+  part INTEGER NOT NULL,
+  data TEXT NOT NULL,
+  PRIMARY KEY (key, name, part)
+) STRICT, WITHOUT ROWID;
