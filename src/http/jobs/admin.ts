@@ -14,7 +14,6 @@ import {
 import { storableText } from '../../job/attempt/notes';
 import { defined } from '../../job/envelope/fields';
 import { parseReport } from '../../job/envelope/json';
-import { MAX_ENVELOPE_BYTES } from '../../job/envelope/names';
 import { invalidRequest } from '../../job/errors';
 import { fingerprintOfFailure } from '../../job/failures/fingerprint';
 import { lastFailure } from '../../job/failures/last';
@@ -27,7 +26,7 @@ import { beginning } from '../audit/entry';
 import { allOrNoneByFilter, operateByFilter as operate, previewByFilter } from '../bulk/operate';
 import { allOrNoneSummary, answerSummary, notApplied } from '../bulk/render';
 import { type Answer, type AppContext, json } from '../context';
-import { readBody } from '../request/body';
+import { MAX_BATCH_BYTES, readBody } from '../request/body';
 import { filterFromQuery } from '../request/filter/from-query';
 import { holdPage } from '../request/held';
 import { REPLAYED } from '../request/idempotency';
@@ -87,7 +86,7 @@ async function show(c: AppContext): Promise<Answer<InspectedJob>> {
 
 async function answerStep(c: AppContext) {
   const name = readStepName(pathParam(c, 'name'), 'name');
-  const body = await readBody(c, MAX_ENVELOPE_BYTES, parseReport);
+  const body = await readBody(c, MAX_BATCH_BYTES, parseReport);
   refuseRedacted(c, body, 'result');
   if (body.result === undefined) throw invalidRequest('result', 'result is required: what the step returns, or null.');
   const result = storableText(body.result, 'result');

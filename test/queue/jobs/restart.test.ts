@@ -172,7 +172,7 @@ describe('a step that an operator answers', () => {
     expect(await refused(id, 'other', {})).toMatchObject({ status: 400, field: 'result' });
     expect(await refused(id, 'other', { result: 1, results: 2 })).toMatchObject({ status: 400, field: 'results' });
     expect(await refused(UNKNOWN_ID, 'a', { result: 1 })).toMatchObject({ status: 404 });
-    expect(await refused(id, 'large', { result: 'x'.repeat(800_000) })).toMatchObject({
+    expect(await refused(id, 'large', { result: 'x'.repeat(1_048_576) })).toMatchObject({
       ...{ status: 413, code: 'payload_too_large' },
     });
     expect(Object.keys((await steps(id)) as Json)).toEqual(['done', 'nap']);

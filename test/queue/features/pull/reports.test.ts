@@ -397,8 +397,14 @@ describe('reports about a job with much on record', () => {
   it('are taken in several transactions where they touch many large rows', async () => {
     const q = new TestQueue('q');
     const jobs = await held('q', 12);
-    const large = 'x'.repeat(700 * KIB);
-    for (const job of jobs) await report(200, [step(job, 'large', large)]);
+    const large = 'x'.repeat(60 * KIB);
+    const names = Array.from({ length: 12 }, (_, n) => `large${n}`);
+    for (const job of jobs) {
+      await report(
+        200,
+        names.map((name) => step(job, name, large)),
+      );
+    }
     const commits = await q.inside(({ q: state }) => {
       const { publish } = state;
       const counted = { commits: 0 };
@@ -422,7 +428,7 @@ describe('reports about a job with much on record', () => {
     const [job] = (await held('q', 1)) as [Json];
     const line = (message: string) => [{ at: 1_800_000_000_000, level: 'info', message }];
     const back = { action: 'nack', requeue: true, attempt_used: false };
-    const steps = { a: { result: 'x'.repeat(500 * KIB) }, b: { result: 'x'.repeat(200 * KIB) } };
+    const steps = { a: { result: 'x'.repeat(700 * KIB) }, b: { result: 'x'.repeat(200 * KIB) } };
     await report(200, [step(job, 'first', 'x'.repeat(200 * KIB))]);
     const refused = ack(job, { ...back, snooze: { in: '1h', steps }, log: line('too much') });
     expect((await report(207, [refused])).items).toMatchObject([{ error: { status: 413 } }]);
@@ -438,8 +444,8 @@ describe('reports about a job with much on record', () => {
   it('are refused one by one where there is too much to record', async () => {
     const [job] = (await held('q', 1)) as [Json];
     const told = await report(207, [
-      step(job, 'a', 'x'.repeat(500 * KIB)),
-      step(job, 'b', 'x'.repeat(500 * KIB)),
+      step(job, 'a', 'x'.repeat(1024 * KIB - 2)),
+      step(job, 'b', 'x'.repeat(1024 * KIB - 1)),
       step(job, 'c', 'x'),
     ]);
     expect(told.items).toMatchObject([{ status: 'done' }, { error: { status: 413 } }, { status: 'done' }]);
