@@ -115,5 +115,5 @@ function bytesOfReport(report: Report): number {
 function bulkOf(outcome: AttemptOutcome): string {
   if (outcome.kind === 'completed') return outcome.result ?? '';
   if (outcome.kind === 'failed') return JSON.stringify(outcome.error);
-  return JSON.stringify(outcome.kind === 'snoozed' ? outcome.snooze : outcome.release);
+  return JSON.stringify(outcome.kind === 'snoozed' ? [outcome.snooze, outcome.runs] : outcome.release);
 }

@@ -2,7 +2,7 @@
 import type { ChunkSettings } from '../job/chunk';
 import type { ErrorCode } from '../job/errors';
 import type { JobState } from '../job/states';
-import type { Duration, JobEnvelope, JobLogLine, JobStep, RetryPolicy } from '../job/wire';
+import type { Duration, JobEnvelope, JobLogLine, JobStep, RetryPolicy, RunRequest } from '../job/wire';
 import type { CheckpointReport } from './checkpoints';
 import type { AttemptName, Time } from './common';
 import type { JobAnswer } from './jobs';
@@ -88,7 +88,14 @@ export interface Nack extends AttemptName {
   /** With `requeue`: false if the attempt does not count. */
   attempt_used?: boolean;
   /** With `requeue` and without use of the attempt: when the job continues. */
-  snooze?: { in?: Duration; until?: string | number; signal?: string; steps?: Record<string, JobStep> };
+  snooze?: {
+    in?: Duration;
+    until?: string | number;
+    signal?: string;
+    /** Jobs that it waits for: those of a name without a record are started. */
+    runs?: RunRequest[];
+    steps?: Record<string, JobStep>;
+  };
   log?: (Partial<JobLogLine> | string)[];
 }
 

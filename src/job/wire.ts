@@ -105,9 +105,61 @@ export interface EnvelopeWaiting {
   key?: string;
 }
 
+/** Jobs that a handler waits for under a name. A name with a record starts nothing: it only waits. */
+export interface RunRequest {
+  name: string;
+  /** As {@link JobOptions} has them, without id, pending and unique. Needed unless they were started before. */
+  jobs?: { type: string; args: unknown[]; options?: JobOptions }[];
+  /** How long to wait. Default 7 days. */
+  timeout_ms?: number;
+  /** Up to 1,000 jobs, whose ends become one list. Without it there is one job. */
+  all?: boolean;
+  /** With `all`: the first job that fails cancels the others. */
+  stop?: boolean;
+  /** The jobs continue when their handler stops waiting for them. */
+  detached?: boolean;
+}
+
+/** The jobs that a record stands for. */
+export interface StepRun {
+  /** The job, once its queue has it. */
+  id?: string;
+  /** Queue and type of the first one. */
+  queue: string;
+  type: string;
+  /** With `all`: the jobs in order, those that their queues have; and how many there are, have ended, have failed. */
+  ids?: (string | null)[];
+  jobs?: number;
+  ended?: number;
+  failed?: number;
+  stop?: true;
+  detached?: true;
+  /** The claim of the handler that has started them. */
+  claim?: number;
+}
+
+/** Why a job that a handler waited for has not completed. */
+export interface RunError {
+  code: string;
+  type?: string;
+  message: string;
+  details?: unknown;
+  /** How it ended: `discarded`, `cancelled`; absent: it was never started. */
+  state?: 'discarded' | 'cancelled';
+}
+
+/** How a job of several has ended, in the list that is the result of all. */
+export interface RunEnd {
+  id?: string;
+  result?: unknown;
+  /** Bytes of a result that is too large for the list: read the job by its id. */
+  omitted?: number;
+  error?: RunError;
+}
+
 /**
- * The record of a step, a sleep or a signal under its name: one of these members. Times in epoch ms. The runner of the
- * job finds them by name in the member `steps` of its envelope.
+ * The record of a step, a sleep, a signal or a run under its name: one of these members. Times in epoch ms. The runner
+ * of the job finds them by name in the member `steps` of its envelope.
  */
 export interface JobStep {
   /** The step is done. */
@@ -115,15 +167,20 @@ export interface JobStep {
   /** In the place of a large `result`: its bytes. `GET /jobs/:id/steps/:name` has the result. */
   result_bytes?: number;
   error?: unknown;
-  /** It sleeps, or waits for a signal, until then. With `tries` it is a step that is tried again then. */
+  /** It sleeps, or waits for a signal or for jobs, until then. With `tries` it is a step that is tried again then. */
   until?: number;
   /** How often the step was tried. */
   tries?: number;
   /** Why its last try failed. */
   failed?: unknown;
   signal?: { payload: unknown; at: number };
-  /** The signal has not come in time. */
+  /** The signal has not come in time, or the jobs have not ended. */
   timed_out?: true;
+  /**
+   * It waits for jobs, or has: beside `until` while they run; then beside `result`, beside an `error` of the form
+   * {@link RunError}, or beside `timed_out`. Of several jobs the result is a list of {@link RunEnd}.
+   */
+  run?: StepRun;
   /** Its place in the order in which the job's records began: 1, 2, …; absent in those of earlier versions. */
   seq?: number;
   /** When it was recorded, epoch ms. */

@@ -4,6 +4,7 @@
 import type { ErrorData } from '../errors';
 import type { LogLine } from '../log';
 import type { ReportedError, Snooze } from '../record';
+import type { RunRequest } from '../wire';
 import type { Progress } from './notes';
 
 export interface AttemptName {
@@ -43,7 +44,7 @@ export type AttemptOutcome = OutcomeNotes &
   (
     | { kind: 'completed' /** JSON text, if there is a result. */; result?: string }
     | { kind: 'failed'; error: AttemptFailure }
-    | { kind: 'snoozed'; snooze: Snooze }
+    | { kind: 'snoozed'; snooze: Snooze /** Jobs that it waits for. */; runs?: RunRequest[] }
     | { kind: 'released'; release: Release }
   );
 

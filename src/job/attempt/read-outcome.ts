@@ -18,6 +18,7 @@ import {
 import { ApiError, invalidRequest } from '../errors';
 import { heardLines, readLines } from '../log';
 import type { ReportedError, Snooze } from '../record';
+import { readRuns } from '../runs';
 import { readStepName, readSteps, stepsText } from '../steps';
 import { parseTimestamp } from '../time';
 import { boundedError } from './bounded-error';
@@ -121,7 +122,7 @@ export function readNacked(body: Json, now: number): AttemptOutcome {
   return { kind: 'released', release: attempt_used === false ? UNUSED : { attempt: 'used', error }, ...notes };
 }
 
-/** When the job continues: `in` (a duration), `until` (a time), `signal`; and the steps so far. */
+/** When the job continues: `in` (a duration), `until` (a time), `signal`, `runs`; and the steps so far. */
 const readSnooze =
   (now: number): Reader<AttemptOutcome & { kind: 'snoozed' }> =>
   (value, field) => {
@@ -132,11 +133,12 @@ const readSnooze =
     const signal = optional(value, 'signal', readStepName, path);
     if (after !== undefined && until !== undefined)
       throw invalidRequest(`${path}until`, `Name ${path}in or ${path}until.`);
-    if (after === undefined && until === undefined && signal === undefined) {
-      throw invalidRequest(field, `${field} must name in, until or signal.`);
+    const runs = optional(value, 'runs', readRuns, path);
+    if (after === undefined && until === undefined && signal === undefined && !runs?.length) {
+      throw invalidRequest(field, `${field} must name in, until, signal or runs.`);
     }
     const steps = given(optional(value, 'steps', readSteps, path), stepsText);
-    return { kind: 'snoozed', snooze: defined({ in: after, until, signal }), ...defined({ steps }) };
+    return { kind: 'snoozed', snooze: defined({ in: after, until, signal }), ...defined({ runs, steps }) };
   };
 
 /**
@@ -177,10 +179,11 @@ function outcomeIn(entry: Json): AttemptOutcome {
   if (entry.status === 'failed') return failed(usableError(entry.error));
   if (entry.status === 'again') return { kind: 'released', release: { attempt: 'goes_on' } };
   if (entry.status === 'snoozed') {
-    const snooze = answeredSnooze(entry);
+    const runs = given(entry.runs, (asked) => readRuns(asked, 'runs'));
+    const snooze = answeredSnooze(entry, runs !== undefined && runs.length > 0);
     return snooze
-      ? { kind: 'snoozed', snooze }
-      : invalidAnswer('The handler snoozed without a time: in (ms), until (epoch ms) or signal.');
+      ? { kind: 'snoozed', snooze, ...defined({ runs }) }
+      : invalidAnswer('The handler snoozed without a time: in (ms), until (epoch ms), signal or runs.');
   }
   if (entry.status !== 'completed') {
     return invalidAnswer(`The handler answered with status ${JSON.stringify(entry.status)?.slice(0, 100)}.`);
@@ -191,11 +194,11 @@ function outcomeIn(entry: Json): AttemptOutcome {
 }
 
 /** When the handler continues. @throws {ApiError} 400 */
-function answeredSnooze({ in: after, until, signal }: Json): Snooze | undefined {
+function answeredSnooze({ in: after, until, signal }: Json, hasRuns: boolean): Snooze | undefined {
   const isTime = (value: unknown, max: number) => typeof value === 'number' && value >= 0 && value <= max;
   if (after !== undefined && !isTime(after, MAX_DURATION_MS)) return undefined;
   if (until !== undefined && !isTime(until, MAX_TIME)) return undefined;
-  if (after === undefined && until === undefined && signal === undefined) return undefined;
+  if (after === undefined && until === undefined && signal === undefined && !hasRuns) return undefined;
   const wholeMs = (value: unknown) => given(value, (ms) => Math.ceil(ms as number));
   return defined({
     in: wholeMs(after),
