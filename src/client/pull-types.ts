@@ -32,7 +32,10 @@ export interface ProgressReport extends Pick<Progress, 'message' | 'data'> {
 export type ProgressAnswer = JobProgress;
 
 /** The answer to a step: what is on record of it, when that was there before. */
-export type RecordedStep = Pick<Named<steps.StepRecorded>, 'result' | 'error' | 'signal' | 'timedOut' | 'until'>;
+export type RecordedStep = Pick<
+  Named<steps.StepRecorded>,
+  'result' | 'error' | 'signal' | 'timedOut' | 'until' | 'run'
+>;
 
 type Handler = Named<contract.HandlerSettings>;
 

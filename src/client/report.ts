@@ -81,8 +81,8 @@ export function reportOf(answer: DeliveryOutcome): Report {
   if (answer.status === 'failed') return { action: 'nack', content: { error: answer.error, log } };
   const back = { requeue: true, attemptUsed: false };
   if (answer.status === 'again') return { action: 'nack', content: back };
-  const { in: ms, until, signal, steps } = answer;
-  return { action: 'nack', content: { ...back, snooze: { in: ms, until, signal, steps }, log } };
+  const { in: ms, until, signal, runs, steps } = answer;
+  return { action: 'nack', content: { ...back, snooze: { in: ms, until, signal, runs, steps }, log } };
 }
 
 export function reportOfEnded({ result, error }: EndedJob): Report {
@@ -126,12 +126,13 @@ export function outcomesOf(answer: unknown, jobIds: readonly string[]): ReportOu
 }
 
 /** What was recorded of a step before; undefined: nothing was. */
-export function stepRecordOf({ result, error, signal, timedOut, until }: RecordedStep): StepRecord | undefined {
+export function stepRecordOf({ result, error, signal, timedOut, until, run }: RecordedStep): StepRecord | undefined {
+  const of = run && { run };
   if (signal !== undefined) return { signal };
-  if (timedOut !== undefined) return { timed_out: timedOut };
-  if (until !== undefined) return { until };
-  if (error !== undefined) return { error };
-  return result === undefined ? undefined : { result };
+  if (timedOut !== undefined) return { timed_out: timedOut, ...of };
+  if (until !== undefined) return { until, ...of };
+  if (error !== undefined) return { error, ...of };
+  return result === undefined ? undefined : { result, ...of };
 }
 
 /** The error of a report as if it had been sent alone. */

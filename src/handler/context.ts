@@ -1,23 +1,20 @@
 /** What a handler gets beside its job: `ctx`, whichever way the job came. */
 
 import { messageOf } from '../job/thrown';
-import { type DefaultsOf, withDefaults } from '../producer/defaults';
 import type { JobEnvelope } from '../producer/envelope';
-import { type JobOptions, type NewJob, refuseBeside, wireJob } from '../producer/job';
-import { wired } from '../producer/names';
+import type { JobOptions, NewJob } from '../producer/job';
+import { type ChildParts, childOf, childrenOf, runAllOf, runOf } from './children';
 import { type Journal, logEntry } from './journal';
 import { createLogger, type Logger, type LogSink } from './log';
 import { turn } from './pauses';
-import type { HandlerDelivery } from './protocol';
 import type { Steps } from './steps';
 import { jsonCopy } from './text';
 import type { TimeLimit } from './time-limit';
-import type { ExecutionContextLike, HandlerContext } from './types';
+import type { ExecutionContextLike, HandlerContext, RunAllOptions, RunChildOptions } from './types';
 import type { ChildJob, Voice } from './voice';
 
 /** What a context is made of. */
-export interface ContextParts {
-  delivery: HandlerDelivery;
+export interface ContextParts extends ChildParts {
   env: unknown;
   executionCtx: ExecutionContextLike | undefined;
   /** Gives the signal. */
@@ -30,8 +27,6 @@ export interface ContextParts {
   journal: Journal;
   steps: Steps;
   voice: Voice;
-  /** What is registered for the types of jobs that it enqueues. */
-  defaultsOf: DefaultsOf;
   time: Pick<TimeLimit, 'check' | 'isUp'>;
   /** False once the answer is given. */
   isOpen: () => boolean;
@@ -119,45 +114,22 @@ export function contextOf(parts: ContextParts): HandlerContext {
       const [job] = await enqueue([childOf(parts, 'enqueue', { type, args, options })]);
       return job;
     }) as HandlerContext['enqueue'],
-    enqueueMany: say('enqueueMany', async (jobs: readonly NewJob[]) => await enqueue(childrenOf(parts, jobs))),
+    enqueueMany: say(
+      'enqueueMany',
+      async (jobs: readonly NewJob[]) => await enqueue(childrenOf(parts, 'enqueueMany', jobs)),
+    ),
     step: call('step', steps.step) as HandlerContext['step'],
-    sleep: call('sleep', steps.sleep),
-    sleepUntil: call('sleepUntil', steps.sleepUntil),
-    waitFor: call('waitFor', steps.waitFor) as HandlerContext['waitFor'],
+    sleep: call('sleep', steps.waits.sleep),
+    sleepUntil: call('sleepUntil', steps.waits.sleepUntil),
+    waitFor: call('waitFor', steps.waits.waitFor) as HandlerContext['waitFor'],
+    run: call('run', (name: string, type: string, args: readonly unknown[], options: RunChildOptions = {}) =>
+      steps.waits.run(runOf(parts, name, { type, args, options })),
+    ) as HandlerContext['run'],
+    runAll: call('runAll', (name: string, jobs: readonly NewJob[], options: RunAllOptions = {}) =>
+      steps.waits.run(runAllOf(parts, name, jobs, options)),
+    ) as HandlerContext['runAll'],
   };
   return Object.defineProperties(context, SIGNALS) as typeof context & HandlerContext;
-}
-
-/** Most jobs of one `ctx.enqueueMany`, and most bytes of their JSON. */
-const MAX_CHILDREN = 1_000;
-const MAX_CHILDREN_BYTES = 1_048_576;
-
-/** @throws {TypeError} for anything but a list of jobs, and for too many or too large ones */
-function childrenOf(parts: ContextParts, jobs: readonly NewJob[]): ChildJob[] {
-  if (!Array.isArray(jobs)) throw new TypeError('ctx.enqueueMany: pass a list of { type, args, options }');
-  if (jobs.length > MAX_CHILDREN) {
-    throw new TypeError(`ctx.enqueueMany: ${jobs.length} jobs; a call takes at most ${MAX_CHILDREN}`);
-  }
-  // A list may have gaps.
-  const children = Array.from(jobs, (job, at) => {
-    if (typeof job !== 'object' || job === null) {
-      throw new TypeError(`ctx.enqueueMany: [${at}] is ${messageOf(job)}; pass a list of { type, args, options }`);
-    }
-    refuseBeside(job);
-    return childOf(parts, 'enqueueMany', job);
-  });
-  const bytes = new TextEncoder().encode(JSON.stringify(children)).length;
-  if (bytes <= MAX_CHILDREN_BYTES) return children;
-  throw new TypeError(`ctx.enqueueMany: ${bytes} bytes of jobs; a call takes at most ${MAX_CHILDREN_BYTES}`);
-}
-
-/** A job that a handler enqueues: it names the job that made it, and belongs to the same trace. */
-function childOf({ delivery, defaultsOf }: ContextParts, verb: string, { type, args, options = {} }: NewJob): ChildJob {
-  const wire = wireJob(type, args, withDefaults(options, defaultsOf(type)));
-  const parent = delivery.job;
-  const { traceparent } = parent.meta;
-  const meta = { ...(traceparent !== undefined && { traceparent }), ...(wire.meta as object), parent_id: parent.id };
-  return jsonCopy(wired({ id: options.id, ...wire, meta }), `ctx.${verb}: the job`) as ChildJob;
 }
 
 /** Lines go to the sink at once, and to the queue with the job. */

@@ -20,6 +20,8 @@ export { CancelledError } from './control';
 export { defineHandlers, handler } from './define';
 export type { Logger, LogLevel, LogLine, LogSink } from './log';
 export {
+  ChildError,
+  ChildrenFailedError,
   DeadLetterError,
   DiscardError,
   deadLetter,
@@ -31,6 +33,7 @@ export {
   OutcomeError,
   type OutcomeOptions,
   RetryLaterError,
+  RunTimeoutError,
   retryAt,
   retryIn,
   SignalTimeoutError,
@@ -47,6 +50,8 @@ export type {
   BatchContext,
   BatchedHandler,
   BatchFunction,
+  ChildOutcome,
+  ChildResult,
   ExecutionContextLike,
   HandlerContext,
   HandlerDefinition,
@@ -54,6 +59,8 @@ export type {
   HandlerFunction,
   Job,
   RetryFunction,
+  RunAllOptions,
+  RunChildOptions,
   StepContext,
   StepOptions,
   StepRetry,

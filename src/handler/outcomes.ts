@@ -35,6 +35,9 @@ const VERDICT = Symbol.for('tocsin.verdict');
 /** The member of a verdict that is not for the queue's error, in ms. A symbol is in no JSON. */
 const SNOOZE = Symbol.for('tocsin.snooze');
 
+/** Most failures that the details of a {@link ChildrenFailedError} list. */
+const SHOWN_FAILURES = 10;
+
 /**
  * The job cannot succeed, whatever its policy says: it becomes a dead letter without another run. Subclasses do the
  * same, and so does any error with a class of exactly this name in its chain, whichever package it comes from.
@@ -143,6 +146,91 @@ export class StepError extends OutcomeError {
     );
     this.tries = tries;
     this.code = code;
+  }
+}
+
+/** How a job ended that a handler waited for. */
+interface ChildEnd extends StepFailure {
+  state?: 'discarded' | 'cancelled';
+}
+
+/**
+ * A job that `ctx.run` waited for did not complete. Catch it to continue without its result; otherwise the job becomes
+ * a dead letter, because the other one has had its retries.
+ */
+export class ChildError extends UnrecoverableError {
+  static {
+    // A minifier renames the class, and policies name errors.
+    Object.defineProperty(ChildError.prototype, 'name', { value: 'ChildError', configurable: true });
+  }
+
+  /** Undefined: it was never started. */
+  readonly id: string | undefined;
+  /** How it ended; undefined: it was never started. */
+  readonly state: 'discarded' | 'cancelled' | undefined;
+  /** Code, type and details of its last failure. */
+  readonly code: string | undefined;
+  readonly type: string | undefined;
+  readonly details: unknown;
+
+  /** @param run its name in the handler */
+  constructor(
+    readonly run: string,
+    job: { id?: string | undefined; type: string },
+    { code, type, message, details, state }: ChildEnd,
+  ) {
+    const which = job.id === undefined ? `A job (${job.type})` : `The job ${job.id} (${job.type})`;
+    const how = state === undefined ? 'could not be started' : `was ${state}`;
+    super(`${which} that ${JSON.stringify(run)} waits for ${how}: ${message}`);
+    this.id = job.id;
+    this.state = state;
+    this.code = code;
+    this.type = type;
+    this.details = details;
+  }
+
+  /** Lists of `ctx.runAll` with `onFailure: 'return'` may be logged, and returned as results. */
+  toJSON(): object {
+    const { id, state, code, type, message, details } = this;
+    return { id, state, code, type, message, details };
+  }
+}
+
+/** Jobs that `ctx.runAll` waited for did not complete. Uncaught it ends the job as {@link ChildError} does. */
+export class ChildrenFailedError extends UnrecoverableError {
+  static {
+    // A minifier renames the class, and policies name errors.
+    Object.defineProperty(ChildrenFailedError.prototype, 'name', { value: 'ChildrenFailedError', configurable: true });
+  }
+
+  readonly details: unknown;
+
+  /** @param run its name in the handler @param jobs how many there were @param failures by their place in the list */
+  constructor(
+    readonly run: string,
+    jobs: number,
+    readonly failures: readonly { index: number; id: string | undefined; error: ChildError }[],
+  ) {
+    super(
+      `${failures.length} of ${jobs} jobs that ${JSON.stringify(run)} waits for failed. First: ${failures[0]?.error.message}`,
+    );
+    this.details = {
+      failed: failures.length,
+      first: failures
+        .slice(0, SHOWN_FAILURES)
+        .map(({ index, id, error: { code, state } }) => ({ index, id, code, state })),
+    };
+  }
+}
+
+/**
+ * The jobs of a `ctx.run` or `ctx.runAll` did not end within its timeout. Catch it to continue without them; otherwise
+ * the job becomes a dead letter.
+ */
+export class RunTimeoutError extends UnrecoverableError {
+  static {
+    // A minifier renames the class, and policies name errors.
+    Object.defineProperty(RunTimeoutError.prototype, 'name', { value: 'RunTimeoutError', configurable: true });
   }
 }
 

@@ -1,13 +1,14 @@
 /**
- * The sleeps and signals that one run waits for.
+ * The sleeps, signals and jobs that one run waits for.
  *
  * A pause is pending until its time comes. Pauses that are over settle one after the other, in the order of their
  * times, and the handler reacts to each before the next one settles. So a race between them has the same winner in
  * every run.
  */
+import type { RunRequest } from '../job/wire';
 import type { Pause } from './step-rules';
 
-/** A sleep, or the wait for a signal. */
+/** A sleep, or the wait for a signal or for jobs. */
 interface Plan<T> {
   /** When it is over, or was, in the queue's time: epoch ms. */
   at: number;
@@ -15,14 +16,19 @@ interface Plan<T> {
   leftMs: number;
   /** The signal that it waits for. */
   signal?: string;
+  /** The jobs that it waits for. Those that have not begun do not end in this run. */
+  run?: RunRequest;
   /** Called when it is over: what the handler gets, or what is thrown. */
   end: () => Promise<T>;
 }
 
 interface Pending {
   pause: Pause;
+  run: RunRequest | undefined;
   /** Does the handler wait for it? */
   isAwaited: boolean;
+  /** Has something else ended since it began? Then it may have lost a race. */
+  isOvertaken: boolean;
   /** When it is over, by the clock of this machine: epoch ms. */
   dueAt: number;
   settle: () => Promise<void>;
@@ -61,6 +67,24 @@ export class Pauses {
     return [...this.#pending].filter(({ isAwaited }) => isAwaited).map(({ pause }) => pause);
   }
 
+  /**
+   * The jobs to name at the end of this run, which is continued when all of them have ended: those that cannot have
+   * lost a race, if there are any. @returns also whether it names others that have not begun
+   */
+  runs(): { runs: RunRequest[]; beginsOthers: boolean } {
+    const all = [...this.#pending].flatMap(({ run, ...pending }) => (run ? [{ run, ...pending }] : []));
+    const awaited = all.filter(({ isAwaited }) => isAwaited);
+    const fresh = awaited.filter(({ isOvertaken }) => !isOvertaken);
+    const waited = new Set((fresh.length > 0 ? fresh : awaited).map(({ run }) => run));
+    const others = all.map(({ run }) => run).filter((run) => run.jobs && !waited.has(run));
+    return { runs: [...waited, ...others], beginsOthers: waited.size > 0 && others.length > 0 };
+  }
+
+  /** Something else has ended. */
+  overtake(): void {
+    for (const pending of this.#pending) pending.isOvertaken = true;
+  }
+
   /** How long a run that only waits for these pauses stays open, in ms. */
   get graceMs(): number {
     const first = Math.min(...[...this.#pending].map(({ dueAt }) => dueAt));
@@ -74,12 +98,13 @@ export class Pauses {
       done = { resolve, reject };
     });
     try {
-      const { at, leftMs, signal, end } = plan();
+      const { at, leftMs, signal, run, end } = plan();
       const settle = (): Promise<void> => end().then(done?.resolve, done?.reject);
       if (leftMs <= 0) this.#settle(at, settle);
       else {
         const pause = { until: at, ...(signal !== undefined && { signal }) };
-        const pending: Pending = { pause, isAwaited: false, dueAt: Date.now() + leftMs, settle };
+        const dueAt = Date.now() + leftMs;
+        const pending: Pending = { pause, run, isAwaited: false, isOvertaken: false, dueAt, settle };
         this.#pending.add(pending);
         promise.onWatched = () => {
           pending.isAwaited = true;
@@ -133,6 +158,7 @@ export class Pauses {
     for (;;) {
       const next = this.#over.sort((one, other) => one.at - other.at).shift();
       if (!next) break;
+      this.overtake();
       await next.settle();
       this.settled();
       if (this.#over.length > 0) await turn();

@@ -1,4 +1,5 @@
 /** The requests that a queue sends and the answers that it expects (push delivery): parsing and writing, no running. */
+import type { RunRequest } from '../job/wire';
 import { named } from '../producer/names';
 import type { Failure } from './failure';
 import type { LogEntry } from './journal';
@@ -40,8 +41,11 @@ export interface Progress {
 export type Outcome =
   | { status: 'completed'; result?: string }
   | { status: 'failed'; error: Failure }
-  /** It continues later without having used an attempt: after `in` ms, at `until`, or when the signal comes. */
-  | { status: 'snoozed'; in?: number; until?: number; signal?: string }
+  /**
+   * It continues later without having used an attempt: after `in` ms, at `until`, when the signal comes, or when the
+   * jobs have ended.
+   */
+  | { status: 'snoozed'; in?: number; until?: number; signal?: string; runs?: readonly RunRequest[] }
   /** It needs a call that stays open, and has done nothing. */
   | { status: 'again' };
 

@@ -19,7 +19,10 @@ import { TimeLimit } from './time-limit';
 import type { BatchContext, HandlerContext, Job } from './types';
 
 /** What belongs to a single job, and what to do instead. */
-const REFUSED = ['step', 'sleep', 'sleepUntil', 'waitFor', 'progress', 'checkpoint', 'enqueue', 'enqueueMany'] as const;
+const REFUSED = [
+  ...(['step', 'sleep', 'sleepUntil', 'waitFor', 'run', 'runAll', 'progress', 'checkpoint'] as const),
+  ...(['enqueue', 'enqueueMany'] as const),
+];
 
 /** The handler did not return what a chunked handler returns. */
 export class InvalidResultsError extends OutcomeError {}

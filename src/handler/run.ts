@@ -104,7 +104,7 @@ async function outcomeOf(run: Run, ctx: HandlerContext, aborter: RunSignal): Pro
   const { steps, time } = run;
   try {
     const value = await withinTimeout(run, ctx, aborter);
-    if (steps.suspension) return suspended(steps.suspension);
+    if (steps.suspension) return suspended(steps.suspension, steps);
     const result = resultText(value);
     return result === undefined ? { status: 'completed' } : { status: 'completed', result };
   } catch (thrown) {
@@ -115,7 +115,7 @@ async function outcomeOf(run: Run, ctx: HandlerContext, aborter: RunSignal): Pro
     // Nothing changes if middleware continues although the run is suspended, or a step that lost a race does.
     const isLate = isA(thrown, TimeoutError);
     const suspension = isLate && !steps.busy ? steps.suspend() : undefined;
-    if (suspension) return suspended(suspension);
+    if (suspension) return suspended(suspension, steps);
     const error = isLate && steps.stuck ? new TimeoutError(thrown.message + steps.stuck) : thrown;
     return await outcomeOfThrown(error, { ...run, ctx, deadline: time.deadline });
   } finally {
@@ -123,10 +123,16 @@ async function outcomeOf(run: Run, ctx: HandlerContext, aborter: RunSignal): Pro
   }
 }
 
-function suspended(suspension: Suspension): Outcome {
+function suspended(suspension: Suspension, { runs }: Steps): Outcome {
   if (suspension.kind === 'again') return { status: 'again' };
   const { until, signal } = suspension.pause;
-  return { status: 'snoozed', ...(until === AT_ONCE ? { in: 0 } : { until }), ...(signal !== undefined && { signal }) };
+  return {
+    status: 'snoozed',
+    // The time of jobs that have not begun is set by the queue.
+    ...(until === AT_ONCE ? { in: 0 } : Number.isFinite(until) && { until }),
+    ...(signal !== undefined && { signal }),
+    ...(runs.length > 0 && { runs }),
+  };
 }
 
 /**

@@ -5,19 +5,30 @@
  * again: a step gives its recorded result, a sleep that is over returns, a signal that has come gives its payload.
  */
 import { memberOf } from '../job/thrown';
+import type { StepRun } from '../job/wire';
 import { StepError, type StepFailure } from './outcomes';
 
 /** What is recorded under a name. A step that returned nothing has the result null. */
-export type StepRecord =
+export type StepRecord = Recorded & {
+  /** It stands for jobs that the handler waits for. */
+  run?: StepRun | undefined;
+  /** When it was recorded, epoch ms. */
+  at?: number;
+};
+
+/** What is recorded of jobs that a handler waits for. */
+export type RunRecord = StepRecord & { run: StepRun };
+
+type Recorded =
   | { result: unknown }
   /** Its result must be asked for. With `error` it does not come with this job. */
   | { result_bytes: number; error?: unknown }
   /** The step failed for good. A record of another runner may hold any JSON. */
   | { error: unknown }
-  /** Asleep, or waiting for a signal: until this moment, epoch ms. With `tries` a step that is tried again then. */
+  /** Asleep, or waiting for a signal or for jobs: until this moment, epoch ms. With `tries` a step that is tried again then. */
   | { until: number; tries?: number; failed?: StepFailure }
   | { signal: { payload?: unknown; at: number } }
-  /** The signal did not come in time. */
+  /** The signal did not come in time, or the jobs did not end. */
   | { timed_out: true };
 
 /** When a run that ended early continues. */
@@ -52,6 +63,7 @@ export function recordedResult(
   isRetried = false,
 ): { result: unknown } | undefined {
   if (record === undefined) return undefined;
+  if (record.run) throw taken('step', name, kindOf(record));
   if ('until' in record && (isRetried || record.tries !== undefined)) return undefined;
   if ('error' in record) throw new StepError(name, failureIn(record.error));
   const kind = kindOf(record);
@@ -82,7 +94,8 @@ export function sleepUntil(
   ms: number,
   now: number,
 ): { until: number } | undefined {
-  if (record !== undefined && kindOf(record) === 'step') throw taken('sleep', name, 'step');
+  const kind = record && kindOf(record);
+  if (kind !== undefined && kind !== 'sleep' && kind !== 'signal') throw taken('sleep', name, kind);
   // A signal of this name ends the sleep: it shares its name with nothing else.
   if (record !== undefined && !('until' in record)) return undefined;
   const until = record?.until ?? now + ms;
@@ -97,6 +110,7 @@ export function signalOf(
   now: number,
 ): { payload: unknown } | { until: number } | 'timed out' {
   if (record !== undefined) {
+    if (record.run) throw taken('waitFor', name, kindOf(record));
     if ('signal' in record) return { payload: record.signal.payload };
     if ('timed_out' in record) return 'timed out';
     if (kindOf(record) === 'step' || !('until' in record)) throw taken('waitFor', name, 'step');
@@ -106,12 +120,13 @@ export function signalOf(
 }
 
 /**
- * When what is recorded came about, epoch ms; undefined: nothing is. It is unknown of a signal that did not come; the
- * others are taken to be earlier.
+ * When what is recorded came about, epoch ms; undefined: nothing is. It is unknown of a signal that did not come, and of
+ * jobs that did not end; the others are taken to be earlier.
  */
 export function momentOf(record: StepRecord | undefined): number | undefined {
   if (record === undefined) return undefined;
   if ('until' in record) return record.until;
+  if (record.run && !('timed_out' in record)) return record.at;
   return 'signal' in record ? record.signal.at : Number.POSITIVE_INFINITY;
 }
 
@@ -122,11 +137,14 @@ export function earlier(one: Pause | undefined, other: Pause): Pause {
   return { until: Math.min(one.until, other.until), ...(signal !== undefined && { signal }) };
 }
 
-function kindOf(record: StepRecord): 'step' | 'sleep' | 'signal' {
+/** What a name stands for, by its record. */
+export function kindOf(record: StepRecord): 'step' | 'sleep' | 'signal' | 'run' | 'runAll' {
+  if (record.run) return record.run.jobs === undefined ? 'run' : 'runAll';
   if ('until' in record) return record.tries === undefined ? 'sleep' : 'step';
   return 'signal' in record || 'timed_out' in record ? 'signal' : 'step';
 }
 
-function taken(verb: string, name: string, kind: string): TypeError {
+/** The error of a name that stands for another thing. */
+export function taken(verb: string, name: string, kind: string): TypeError {
   return new TypeError(`ctx.${verb}: ${JSON.stringify(name)} is recorded as a ${kind} of this job; use another name`);
 }

@@ -9,31 +9,26 @@
  * continue. Code outside of the handler learns it from {@link Steps.guard}.
  */
 import { isA } from '../job/thrown';
-import type { Duration } from '../producer/envelope';
-import { msUntil, requireDuration } from './duration';
+import type { RunRequest } from '../job/wire';
 import { Inside } from './inside';
-import { SignalTimeoutError, StepError } from './outcomes';
+import { StepError } from './outcomes';
 import { Pauses, turn } from './pauses';
 import { nextTry, type Plan, type RunOfSteps, stepPolicy, tryStep } from './step-policy';
 import {
   AT_ONCE,
   earlier,
   isLarge,
-  momentOf,
   type Pause,
   recordedResult,
   requireName,
   type StepRecord,
-  signalOf,
-  sleepUntil,
   triesOf,
 } from './step-rules';
 import { SuspendedError } from './suspension';
 import { jsonCopy } from './text';
 import type { HandlerContext } from './types';
 import type { Notes, Voice } from './voice';
-
-const SEVEN_DAYS = '7d';
+import { Waits, type WaitsHost } from './waits';
 
 /** What a run waits for, instead of an end. */
 export type Suspension = { kind: 'pause'; pause: Pause } | { kind: 'again' };
@@ -44,12 +39,14 @@ type Later = StepRecord & { until: number; tries: number };
 /** The longest pause between two tries that a run stays open for, ms. */
 const IN_PLACE_MS = 1_000;
 
-export class Steps {
+export class Steps implements WaitsHost {
+  readonly waits = new Waits(this);
   /** Made when they are needed: most runs have no steps. */
   #used: Set<string> | undefined;
   /** By name. */
   #underWay: Map<string, Promise<unknown>> | undefined;
   #suspension: Suspension | undefined;
+  #runs: RunRequest[] = [];
   /** Steps during which a pause came to its end: the handler may have stopped waiting for them. */
   #overtaken: Set<string> | undefined;
   /** Steps that wait for their next try, and until when. */
@@ -70,9 +67,9 @@ export class Steps {
   /** @param recorded what is recorded of the job @param now the queue's time, epoch ms */
   constructor(
     private readonly recorded: Record<string, StepRecord>,
-    private readonly voice: Voice,
-    private readonly notes: Notes,
-    private readonly now: () => number,
+    readonly voice: Voice,
+    readonly notes: Notes,
+    readonly now: () => number,
     private readonly run: RunOfSteps,
   ) {}
 
@@ -81,12 +78,17 @@ export class Steps {
     return this.#suspension;
   }
 
+  /** The jobs that the handler waits for after a suspension. */
+  get runs(): readonly RunRequest[] {
+    return this.#runs;
+  }
+
   /** Are steps under way that must come to their end? */
   get busy(): boolean {
     return this.#needed.length > 0;
   }
 
-  get #pauses(): Pauses {
+  get pauses(): Pauses {
     this.#madePauses ??= new Pauses(
       () => this.#look(),
       () => this.#noteSettled(),
@@ -136,7 +138,7 @@ export class Steps {
   }
 
   step: HandlerContext['step'] = async (name, run, options) => {
-    let record = this.#begin('step', name);
+    let record = this.begin('step', name);
     if (typeof run !== 'function') throw new TypeError(`ctx.step: ${JSON.stringify(name)} needs a function`);
     const plan: Plan = { name, run, policy: stepPolicy(name, options) };
     if (isLarge(record)) {
@@ -145,9 +147,12 @@ export class Steps {
     }
     const known = recordedResult(name, record, plan.policy.retry !== undefined);
     // Recorded results were written by the same code.
-    if (known) return known.result as never;
+    if (known) {
+      void Promise.resolve().then(() => this.#madePauses?.overtake());
+      return known.result as never;
+    }
     let { tries, until } = triesOf(record);
-    if (record && until > this.now()) this.#note(name, record);
+    if (record && until > this.now()) this.note(name, record);
     for (;;) {
       if (until > this.now()) await this.#untilTry(name, until);
       if (this.#suspension || this.#isOver) return await never();
@@ -172,7 +177,7 @@ export class Steps {
   async #untilTry(name: string, at: number): Promise<void> {
     this.#retrying ??= new Map();
     this.#retrying.set(name, at);
-    await this.#pauses.wait(() => ({ at, leftMs: at - this.now(), end: async () => undefined }));
+    await this.pauses.wait(() => ({ at, leftMs: at - this.now(), end: async () => undefined }));
     this.#retrying.delete(name);
     this.#overtaken?.delete(name);
   }
@@ -190,39 +195,10 @@ export class Steps {
       throw thrown;
     } finally {
       this.#underWay.delete(name);
+      this.#madePauses?.overtake();
       this.#move();
     }
   }
-
-  sleep: HandlerContext['sleep'] = (name, duration) =>
-    this.#sleep('sleep', name, () => requireDuration(duration, 'ctx.sleep'));
-
-  sleepUntil: HandlerContext['sleepUntil'] = (name, time) =>
-    this.#sleep('sleepUntil', name, (now) => msUntil(time, 'ctx.sleepUntil', now));
-
-  #sleep(verb: string, name: string, msFrom: (now: number) => number): Promise<void> {
-    return this.#pauses.wait(() => {
-      const record = this.#begin(verb, name);
-      const now = this.now();
-      const left = sleepUntil(name, record, msFrom(now), now);
-      if (left) this.#note(name, left);
-      const at = left?.until ?? momentOf(record) ?? now;
-      return { at, leftMs: left ? left.until - now : 0, end: async () => undefined };
-    });
-  }
-
-  waitFor: HandlerContext['waitFor'] = <T>(name: string, { timeout }: { timeout?: Duration | undefined } = {}) =>
-    this.#pauses.wait(() => {
-      const record = this.#begin('waitFor', name);
-      const now = this.now();
-      const known = signalOf(name, record, requireDuration(timeout ?? SEVEN_DAYS, 'ctx.waitFor'), now);
-      const at = momentOf(record) ?? now;
-      if (known !== 'timed out' && 'payload' in known) return { at, leftMs: 0, end: async () => known.payload as T };
-      const end = () => this.#absent<T>(name, record);
-      if (known === 'timed out') return { at, leftMs: 0, end };
-      this.#note(name, known);
-      return { at: known.until, leftMs: known.until - now, signal: name, end };
-    });
 
   /** Keeps the run open while another call of `ctx` is under way. */
   async during<T>(call: Promise<T>): Promise<T> {
@@ -265,7 +241,7 @@ export class Steps {
   }
 
   /** Takes a name for this run. @returns what is recorded under it */
-  #begin(verb: string, name: unknown): StepRecord | undefined {
+  begin(verb: string, name: unknown): StepRecord | undefined {
     requireName(verb, name);
     if (verb !== 'step' && this.#inside?.isHere) {
       throw new TypeError(
@@ -327,23 +303,8 @@ export class Steps {
     return later;
   }
 
-  /** The signal has not come. @returns what came with it at the last moment. @throws {SignalTimeoutError} */
-  async #absent<T>(name: string, record: StepRecord | undefined): Promise<T> {
-    const known = record !== undefined && 'timed_out' in record ? record : await this.#recordAbsence(name);
-    if (known && 'signal' in known) return known.signal.payload as T;
-    throw new SignalTimeoutError(`The signal ${JSON.stringify(name)} did not arrive in time.`);
-  }
-
-  /** From now on the signal is too late, also for a later run. @returns the signal that came at the last moment */
-  async #recordAbsence(name: string): Promise<StepRecord | undefined> {
-    const absence = { timed_out: true } as const;
-    if (this.voice.durable === 'now') return await this.voice.record(name, absence);
-    this.notes.step(name, absence);
-    return undefined;
-  }
-
   /** A pause counts from when it was first reached. */
-  #note(name: string, record: StepRecord): void {
+  note(name: string, record: StepRecord): void {
     if (this.#suspension?.kind !== 'again') this.notes.step(name, record);
   }
 
@@ -383,6 +344,12 @@ export class Steps {
   }
 
   #suspend(next: Suspension): Promise<never> {
+    if (next.kind === 'pause' && !this.#isOver) {
+      const { runs, beginsOthers } = this.#madePauses?.runs() ?? { runs: [], beginsOthers: false };
+      this.#runs = runs;
+      // They begin now, and the next run waits without them.
+      if (beginsOthers) next.pause.until = AT_ONCE;
+    }
     const one = this.#suspension;
     if (one?.kind === 'pause' && next.kind === 'pause') {
       this.#suspension = { kind: 'pause', pause: earlier(one.pause, next.pause) };

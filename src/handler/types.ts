@@ -4,6 +4,7 @@ import type { EnqueueDefaults } from '../producer/defaults';
 import type { Duration, JobEnvelope, RetryPolicy } from '../producer/envelope';
 import type { JobOptions, NewJob } from '../producer/job';
 import type { Logger } from './log';
+import type { ChildError } from './outcomes';
 import type { StandardSchema } from './schema';
 
 /** The job to run, typed by its arguments. */
@@ -102,7 +103,68 @@ export interface HandlerContext<Env = unknown> {
    * @throws {SignalTimeoutError} when it did not come in time
    */
   waitFor<T = unknown>(name: string, options?: { timeout?: Duration | undefined }): Promise<T>;
+  /**
+   * Enqueues a job and waits until it has ended: its result is returned, in later runs too. It begins when this run
+   * has ended, which happens as with `sleep`, and this job takes no slot while it waits. Not inside of a step.
+   * @param name 1 … 128 characters, each once in a run, and the same in every run
+   * @throws {ChildError} when the job did not complete @throws {RunTimeoutError} when it did not end in time
+   */
+  run<T = unknown>(name: string, type: string, args: readonly unknown[], options?: RunChildOptions): Promise<T>;
+  /**
+   * Enqueues up to 1,000 jobs, 1 MiB of JSON, and waits until all of them have ended. Otherwise like
+   * {@link HandlerContext.run}.
+   * @returns how each has ended, in order
+   * @throws {ChildrenFailedError} when some did not complete @throws {RunTimeoutError} when some did not end in time
+   */
+  runAll<T = unknown>(
+    name: string,
+    jobs: readonly NewJob<string, readonly unknown[], ChildOptions>[],
+    options: RunAllOptions & { onFailure: 'return' },
+  ): Promise<ChildOutcome<T>[]>;
+  runAll<T = unknown>(
+    name: string,
+    jobs: readonly NewJob<string, readonly unknown[], ChildOptions>[],
+    options?: RunAllOptions,
+  ): Promise<ChildResult<T>[]>;
 }
+
+/** Options of a job that a handler waits for. */
+export type ChildOptions = JobOptions & {
+  id?: undefined;
+  pending?: undefined;
+  unique?: undefined;
+};
+
+/** How a handler waits for jobs. */
+interface WaitOptions {
+  /** How long to wait, from when the jobs were enqueued. What has not ended then is cancelled. Default 7 days. */
+  timeout?: Duration | undefined;
+  /** Jobs that continue when this one ends, or waits no more, instead of being cancelled. Default false. */
+  detached?: boolean | undefined;
+}
+
+/** Options of `ctx.run`: those of the job, and of the wait. */
+export type RunChildOptions = ChildOptions & WaitOptions;
+
+/** Options of `ctx.runAll`. */
+export interface RunAllOptions extends WaitOptions {
+  /**
+   * What follows from a job that does not complete. `throw` waits for the others before it throws, `stop` cancels them,
+   * `return` throws nothing: the list says it. Default `throw`.
+   */
+  onFailure?: 'throw' | 'stop' | 'return' | undefined;
+}
+
+/** A job that has completed. */
+export type ChildResult<T = unknown> =
+  | { id: string; result: T; omitted?: undefined; error?: undefined }
+  /** Its result has that many bytes, more than are kept with the list: read the job by its id. */
+  | { id: string; omitted: number; result?: undefined; error?: undefined };
+
+/** How a job of several has ended. */
+export type ChildOutcome<T = unknown> =
+  | ChildResult<T>
+  | { id: string | undefined; error: ChildError; result?: undefined; omitted?: undefined };
 
 /**
  * Runs one job. Its return value (or resolved value) is the job's result and must be JSON of at most 1 MiB. A thrown

@@ -1,13 +1,14 @@
 /** What a run can say to its queue, by the way in which its job came. */
 import { DEFAULT_QUEUE } from '../job/options';
+import type { RunRequest } from '../job/wire';
 import type { JobEnvelope } from '../producer/envelope';
 import { addKept } from '../producer/options';
 import type { LogEntry } from './journal';
 import type { Progress, Remarks } from './protocol';
-import type { StepRecord } from './step-rules';
+import type { RunRecord, StepRecord } from './step-rules';
 
 /** A job that a handler enqueues, as the queue reads it. */
-export type ChildJob = Record<string, unknown> & { type: string; args: readonly unknown[] };
+export type ChildJob = Record<string, unknown> & { type: string; args: unknown[] };
 
 /** Speaks for one run. All values are JSON. */
 export interface Voice {
@@ -28,6 +29,8 @@ export interface Voice {
   recall?(name: string): Promise<unknown>;
   /** Enqueues jobs, all or none. @returns them, in order */
   enqueue(jobs: readonly ChildJob[]): Promise<JobEnvelope[]>;
+  /** In a test: how jobs have ended that the handler waits for. */
+  play?(asked: RunRequest): Promise<RunRecord> | undefined;
 }
 
 /** What waits for the answer of a run. */

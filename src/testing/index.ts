@@ -7,4 +7,5 @@ export type { Progress } from '../handler/protocol';
 export type { StepRecord } from '../handler/step-rules';
 export { runBatch } from './run-batch';
 export { type JobRun, runHandler, runToEnd } from './run-handler';
-export type { EnqueuedJob, HandlerRun, RunError, RunOptions } from './types';
+export type { PlayedEnd, PlayedRuns } from './runs';
+export type { AwaitedRun, EnqueuedJob, HandlerRun, RunError, RunOptions } from './types';

@@ -4,10 +4,9 @@ import { jsonCopy } from '../handler/text';
 import type { Job } from '../handler/types';
 import type { RetryPolicy } from '../producer/envelope';
 import { named } from '../producer/names';
+import { idOf } from './job-id';
+import { withEnds } from './runs';
 import type { RunOptions } from './types';
-
-/** The ids of jobs: always the same, so that a test may compare what was made of them. */
-export const idOf = (at: number): string => `01900000-0000-7000-8000-${String(at + 1).padStart(12, '0')}`;
 
 const DEFAULT_ATTEMPTS = 3;
 
@@ -45,7 +44,7 @@ export function testJob(
   return jsonCopy(made, 'runHandler: the job') as Job;
 }
 
-export function recorded({ steps = {}, signals = {} }: RunOptions, now: number): Record<string, StepRecord> {
+export function recorded({ steps = {}, signals = {}, runs = {} }: RunOptions, now: number): Record<string, StepRecord> {
   const come = Object.entries(signals).map(([name, payload]) => [name, { signal: { payload, at: now } }]);
-  return { ...steps, ...Object.fromEntries(come) };
+  return { ...withEnds(steps, runs, now), ...Object.fromEntries(come) };
 }

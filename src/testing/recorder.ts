@@ -1,11 +1,13 @@
 /** Replaces the queue while a handler runs: records what the run reports. */
 import { type Progress, stepsOf } from '../handler/protocol';
 import { newId } from '../handler/run';
-import type { StepRecord } from '../handler/step-rules';
+import type { RunRecord, StepRecord } from '../handler/step-rules';
 import type { Job } from '../handler/types';
 import { AnswerVoice, type ChildJob, type Notes, type Voice } from '../handler/voice';
 import { own } from '../job/own';
+import type { RunRequest } from '../job/wire';
 import type { JobEnvelope } from '../producer/envelope';
+import { type PlayedRuns, playedRun } from './runs';
 
 export class Recorder implements Voice {
   readonly durable = 'now';
@@ -14,7 +16,13 @@ export class Recorder implements Voice {
   state: unknown;
   readonly #answer: AnswerVoice;
 
-  constructor(job: Job, notes: Notes) {
+  /** @param now the queue's time, epoch ms */
+  constructor(
+    job: Job,
+    notes: Notes,
+    private readonly runs: PlayedRuns,
+    private readonly now: number,
+  ) {
     // Names are the handler's choice, such as `constructor`.
     this.steps = Object.assign(Object.create(null), stepsOf(job));
     this.state = job.checkpoint?.state;
@@ -39,5 +47,13 @@ export class Recorder implements Voice {
 
   async enqueue(jobs: readonly ChildJob[]): Promise<JobEnvelope[]> {
     return await this.#answer.enqueue(jobs);
+  }
+
+  play(asked: RunRequest): Promise<RunRecord> | undefined {
+    const ended = playedRun(asked, this.runs, this.now);
+    return ended?.then((record) => {
+      this.steps[asked.name] = record;
+      return record;
+    });
   }
 }

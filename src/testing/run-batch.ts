@@ -2,7 +2,8 @@
 import type { HandlerDelivery } from '../handler/protocol';
 import { runAll } from '../handler/run-all';
 import { runnable } from '../handler/runnable';
-import { idOf, testJob } from './job';
+import { testJob } from './job';
+import { idOf } from './job-id';
 import { outcomeOf } from './run-handler';
 import type { ArgsOf, EnvOf, HandlerRun, ResultOf, RunOptions, TypesOf } from './types';
 

@@ -3,9 +3,12 @@ import { endsJob } from '../handler/failure';
 import type { DeliveryOutcome, HandlerDelivery } from '../handler/protocol';
 import { runDelivery } from '../handler/run';
 import { runnable } from '../handler/runnable';
+import { momentOf } from '../handler/step-rules';
+import { own } from '../job/own';
 import { named } from '../producer/names';
 import { testJob } from './job';
 import { Recorder } from './recorder';
+import { pendingRun } from './runs';
 import type { ArgsOf, EnvOf, HandlerRun, ResultOf, RunOptions, TypesOf } from './types';
 
 /**
@@ -46,7 +49,7 @@ export async function runHandler<H, Type extends TypesOf<H>>(
     sink: () => undefined,
     queueNow: () => now,
     voice: (_, notes) => {
-      recorder = new Recorder(job, notes);
+      recorder = new Recorder(job, notes, options.runs ?? {}, now);
       return recorder;
     },
   });
@@ -63,23 +66,32 @@ export function outcomeOf(
 ): HandlerRun {
   if (answer.status === 'again') throw new Error('runHandler: the run asked for an open call but already has one');
   const failure = answer.status === 'failed' ? answer.error : undefined;
+  const steps = { ...recorder?.steps, ...answer.steps };
+  const runs = (answer.status === 'snoozed' && answer.runs) || [];
+  for (const run of runs) if (run.jobs) steps[run.name] = pendingRun(run, now);
   return {
     status: answer.status,
     result: answer.status === 'completed' && answer.result !== undefined ? JSON.parse(answer.result) : undefined,
     error: named(failure) as HandlerRun['error'],
     isLast: failure ? endsJob(failure, job, job.attempt) : answer.status === 'completed',
-    wakes: answer.status === 'snoozed' ? wakesOf(answer, now) : undefined,
+    wakes: answer.status === 'snoozed' ? wakesOf(answer, steps, now) : undefined,
     log: answer.log ?? [],
     progress: recorder?.reports ?? [],
     checkpoint: recorder?.state,
-    steps: { ...recorder?.steps, ...answer.steps },
+    steps,
     enqueued: named(answer.enqueue ?? []) as HandlerRun['enqueued'],
+    waitsFor: named(runs) as HandlerRun['waitsFor'],
   };
 }
 
-function wakesOf(answer: DeliveryOutcome & { status: 'snoozed' }, now: number): NonNullable<HandlerRun['wakes']> {
-  const at = answer.until ?? now + (answer.in ?? 0);
-  return { at, ...(answer.signal !== undefined && { signal: answer.signal }) };
+function wakesOf(
+  { until, in: ms, signal, runs = [] }: DeliveryOutcome & { status: 'snoozed' },
+  steps: HandlerRun['steps'],
+  now: number,
+): NonNullable<HandlerRun['wakes']> {
+  const moments = runs.map(({ name }) => momentOf(own(steps, name)));
+  const at = Math.min(...[until, ms === undefined ? undefined : now + ms, ...moments].filter((at) => at !== undefined));
+  return { at, ...(signal !== undefined && { signal }) };
 }
 
 /** Most runs of one job. */
@@ -95,7 +107,8 @@ export interface JobRun<Result = unknown> extends HandlerRun<Result> {
 
 /**
  * Runs the handler of one job again and again until it completes or fails: a sleep or a snooze is over at once, and
- * what a run recorded is there in the next one. A signal that was not given in `signals` does not come in time.
+ * what a run recorded is there in the next one. A signal that was not given in `signals` does not come in time, and
+ * jobs without an end in `runs` do not end in time.
  *
  * A failed attempt is not tried again: give `attempt: 2` and the `steps` of the first to another call.
  *

@@ -3,8 +3,10 @@ import type { LogEntry } from '../handler/journal';
 import type { Progress } from '../handler/protocol';
 import type { StepRecord } from '../handler/step-rules';
 import type { HandlerWorker, JobsOf, ResultsOf } from '../handler/worker-types';
+import type { RunRequest } from '../job/wire';
 import type { JobEnvelope } from '../producer/envelope';
 import type { Named } from '../producer/names';
+import type { PlayedRuns } from './runs';
 
 export interface RunOptions<Env = unknown> {
   /** Which run of the job this is. Default 1. */
@@ -20,6 +22,8 @@ export interface RunOptions<Env = unknown> {
   steps?: Readonly<Record<string, StepRecord>> | undefined;
   /** Signals that have come, with their payloads: `{ approved: { by: 'Ada' } }`. */
   signals?: Readonly<Record<string, unknown>> | undefined;
+  /** How jobs ended that the handler waits for: `{ cover: { result: 7 } }`. Others have not ended. */
+  runs?: PlayedRuns | undefined;
   /** The job's own limit of the run, in ms. Default: the handler's, else 30 s. */
   timeoutMs?: number | undefined;
   /** Aborts `ctx.signal`, as when a worker is stopped. */
@@ -50,6 +54,14 @@ export interface HandlerRun<Result = unknown> {
   /** What is recorded now of steps, sleeps and signals: for the next run, give it as `steps`. */
   steps: Record<string, StepRecord>;
   enqueued: EnqueuedJob[];
+  /** After a snooze: the jobs that it waits for, by the names of the calls. */
+  waitsFor: AwaitedRun[];
+}
+
+/** Jobs that a handler waits for. */
+export interface AwaitedRun extends Omit<Named<RunRequest>, 'jobs'> {
+  /** Absent: they had begun before. */
+  jobs?: Omit<EnqueuedJob, 'id'>[];
 }
 
 export interface RunError extends Named<Failure> {}
