@@ -25,7 +25,7 @@ type Recorded =
   | { result_bytes: number; error?: unknown }
   /** The step failed for good. A record of another runner may hold any JSON. */
   | { error: unknown }
-  /** Asleep, or waiting for a signal or for jobs: until this moment, epoch ms. With `tries` a step that is tried again then. */
+  /** Waiting for time, a signal or jobs: until then, epoch ms. With `tries` a step that is tried again then. */
   | { until: number; tries?: number; failed?: StepFailure }
   | { signal: { payload?: unknown; at: number } }
   /** The signal did not come in time, or the jobs did not end. */
@@ -120,8 +120,8 @@ export function signalOf(
 }
 
 /**
- * When what is recorded came about, epoch ms; undefined: nothing is. It is unknown of a signal that did not come, and of
- * jobs that did not end; the others are taken to be earlier.
+ * When what is recorded came about, epoch ms; undefined: nothing is. It is unknown of a signal that did not come, and
+ * of jobs that did not end; the others are taken to be earlier.
  */
 export function momentOf(record: StepRecord | undefined): number | undefined {
   if (record === undefined) return undefined;
