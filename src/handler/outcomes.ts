@@ -151,7 +151,7 @@ export class StepError extends OutcomeError {
 
 /** How a job ended that a handler waited for. */
 interface ChildEnd extends StepFailure {
-  state?: 'discarded' | 'cancelled';
+  state?: 'discarded' | 'cancelled' | 'completed';
 }
 
 /**
@@ -166,8 +166,8 @@ export class ChildError extends UnrecoverableError {
 
   /** Undefined: it was never started. */
   readonly id: string | undefined;
-  /** How it ended; undefined: it was never started. */
-  readonly state: 'discarded' | 'cancelled' | undefined;
+  /** How it ended; undefined: it was never started. `completed`: its result is too large to be kept with this job. */
+  readonly state: ChildEnd['state'];
   /** Code, type and details of its last failure. */
   readonly code: string | undefined;
   readonly type: string | undefined;
@@ -180,7 +180,7 @@ export class ChildError extends UnrecoverableError {
     { code, type, message, details, state }: ChildEnd,
   ) {
     const which = job.id === undefined ? `A job (${job.type})` : `The job ${job.id} (${job.type})`;
-    const how = state === undefined ? 'could not be started' : `was ${state}`;
+    const how = state === undefined ? 'could not be started' : state === 'completed' ? 'has completed' : `was ${state}`;
     super(`${which} that ${JSON.stringify(run)} waits for ${how}: ${message}`);
     this.id = job.id;
     this.state = state;

@@ -63,8 +63,14 @@ export function runRecord(
 
 /** The result of one job. @throws {ChildError} {@link RunTimeoutError} */
 export function readRun<T>(name: string, ended: RunRecord): T {
-  if ('error' in ended) throw childError(name, ended.run, ended.error);
-  if ('result' in ended) return ended.result as T;
+  const { run } = ended;
+  if ('error' in ended) throw childError(name, run, ended.error);
+  if ('result' in ended) {
+    const bytes = omittedIn(ended.result, run);
+    if (bytes === undefined) return ended.result as T;
+    const message = `Its result has ${bytes} bytes, more than there is room for. Let it store the result elsewhere.`;
+    throw new ChildError(name, run, { code: 'result_too_large', message, state: 'completed' });
+  }
   throw new RunTimeoutError(`The job that ${JSON.stringify(name)} waits for did not end in time.`);
 }
 
@@ -86,6 +92,12 @@ export function readRunAll<T>(
   const failures = ends.flatMap(({ id, error }, index) => (error ? [{ index, id, error }] : []));
   if (failures.length === 0 || onFailure === 'return') return ends;
   throw new ChildrenFailedError(name, ends.length, failures);
+}
+
+/** What the queue has recorded in the place of a result that has no room, in bytes. */
+function omittedIn(result: unknown, { id }: StepRun): number | undefined {
+  if (!isObject(result) || Object.keys(result).length !== 2 || id === undefined || result.id !== id) return undefined;
+  return typeof result.omitted === 'number' ? result.omitted : undefined;
 }
 
 function childError(name: string, run: Pick<StepRun, 'id' | 'type'>, error: unknown): ChildError {

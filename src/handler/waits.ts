@@ -73,7 +73,7 @@ export class Waits {
       const at = momentOf(record) ?? now;
       if (!('until' in record)) return { at, leftMs: 0, end: async () => read(record) };
       const end = async () => {
-        const ended = await this.#recordAbsence(name, { run: record.run });
+        const ended = await this.#recordAbsence(name);
         return read((ended as RunRecord | undefined) ?? { timed_out: true, run: record.run });
       };
       return { at, leftMs: record.until - now, run: { name }, end };
@@ -88,8 +88,8 @@ export class Waits {
   }
 
   /** From now on it is too late, also for a later run. @returns what came at the last moment, which has won */
-  async #recordAbsence(name: string, more: Pick<StepRecord, 'run'> = {}): Promise<StepRecord | undefined> {
-    const absence = { timed_out: true, ...more } as const;
+  async #recordAbsence(name: string): Promise<StepRecord | undefined> {
+    const absence = { timed_out: true } as const;
     const { voice, notes } = this.host;
     if (voice.durable === 'now') return await voice.record(name, absence);
     notes.step(name, absence);

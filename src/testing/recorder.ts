@@ -41,7 +41,7 @@ export class Recorder implements Voice {
     const before = own(this.steps, name);
     // As at the queue: a sleep or a wait gives way, anything else has won.
     if (before !== undefined && !('until' in before)) return before;
-    this.steps[name] = record;
+    this.steps[name] = { ...record, ...(before?.run && { run: before.run }) };
     return undefined;
   }
 

@@ -89,6 +89,17 @@ describe('a job that is waited for', () => {
     expect(await toEnd(cover)).toMatchObject({ status: 'failed', isLast: true, sleptMs: 7 * DAY });
   });
 
+  it('says that its result was too large', async () => {
+    const result = { id: 'j1', omitted: 70_000 };
+    const run = { id: 'j1', queue: 'q', type: 'c.d' };
+    const { error } = await once(cover, { steps: { cover: { result, run } } });
+    expect(error).toMatchObject({ classes: expect.arrayContaining(['ChildError']) });
+    expect(error?.message).toContain('has completed: Its result has 70000 bytes');
+    // A result that only looks like it.
+    const other = { cover: { result: { id: 'j2', omitted: 1 }, run } };
+    expect((await once(cover, { steps: other })).result).toEqual({ id: 'j2', omitted: 1 });
+  });
+
   it('is not asked for when the handler ends without waiting for it', async () => {
     const run = await once(async (ctx) => {
       void cover(ctx);

@@ -1,5 +1,5 @@
 /** Durable handlers that tests run in several ways: pushed to, and pulled. */
-import type { HandlerContext, Job } from '../../src/handler';
+import { ChildError, fail, type HandlerContext, type Job, type RunChildOptions } from '../../src/handler';
 
 /** How often the step of a job was tried. */
 const tried = new Map<string, number>();
@@ -25,6 +25,51 @@ const RACES: Record<string, (ctx: HandlerContext) => unknown> = {
 
 /** Runs a race by its name. */
 export const race = async (job: Job, ctx: HandlerContext) => await RACES[job.args[0] as string]?.(ctx);
+
+/** A job that another one waits for. */
+export async function child(job: Job): Promise<unknown> {
+  const [how, text] = job.args as [string, string];
+  if (how === 'fail') throw fail(`no ${text}`);
+  return { text, parent: job.meta.parent_id };
+}
+
+type Family = (ctx: HandlerContext, type: string, options: RunChildOptions) => unknown;
+
+const run =
+  (name: string, how: string, more: RunChildOptions = {}): Family =>
+  (ctx, type, options) =>
+    ctx.run<{ text: string }>(name, type, [how, name], { ...options, ...more } as RunChildOptions);
+
+const FAMILIES: Record<string, Family> = {
+  one: run('only', 'ok'),
+  fails: async (...args) => {
+    const thrown = await Promise.resolve(run('only', 'fail')(...args)).catch((error: ChildError) => error);
+    return thrown instanceof ChildError && [thrown.name, thrown.state, thrown.code];
+  },
+  ends: run('only', 'fail'),
+  all: async (ctx, type, options) => {
+    const jobs = ['a', 'b', 'c'].map((text) => ({ type, args: [text === 'b' ? 'fail' : 'ok', text], options }));
+    const ends = await ctx.runAll<{ text: string }>('several', jobs, { onFailure: 'return' });
+    return ends.map(({ result, error }) => result?.text ?? error?.state);
+  },
+  mix: async (...args) => {
+    const [ctx] = args;
+    const three = [run('one', 'ok')(...args), ctx.step('two', () => ({ text: 'two' })), run('three', 'ok')(...args)];
+    return (await Promise.all(three)).map((each) => (each as { text: string }).text);
+  },
+  race: async (...args) => {
+    const won = await Promise.race([run('late', 'ok', { delay: '2d' })(...args), nap(args[0])]);
+    return [won, ((await run('then', 'ok')(...args)) as { text: string }).text];
+  },
+  late: (...args) =>
+    Promise.resolve(run('late', 'ok', { delay: '2d', timeout: '1h' })(...args)).catch(({ name }) => name),
+};
+
+/** Runs a family by its name: its jobs are of this type, and in this queue. */
+export const family = async (job: Job, ctx: HandlerContext) => {
+  const [how, type, queue] = job.args as [string, string, string];
+  return await FAMILIES[how]?.(ctx, type, { queue });
+};
 
 const MINUTELY = { maxAttempts: 5, backoffStrategy: 'constant', initialInterval: '1m', jitter: false } as const;
 

@@ -1,6 +1,6 @@
 /** A handler Worker that does what its job says, and remembers every run so that a test can look. */
 import { deadLetter, defineHandlers, discard, fail, kill, retryIn, UnrecoverableError } from '../../../src/handler';
-import { large, race, tries } from '../durable';
+import { child, family, large, race, tries } from '../durable';
 
 interface Order {
   do?: string;
@@ -128,6 +128,8 @@ export default defineHandlers(
     },
     'work.large': large,
     'work.race': race,
+    'work.family': family,
+    'work.child': child,
     'work.tries': tries,
     'work.narrow': { handler: async (job, ctx) => run(job, ctx), concurrency: 1 },
     'work.pair': { handler: async (job, ctx) => run(job, ctx), concurrency: 2 },
