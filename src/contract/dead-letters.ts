@@ -2,7 +2,7 @@
 import type { JobEnvelope, RetryPolicy } from '../job/wire';
 import type { Operation, WaitQuery } from './bulk';
 import type { Continued, CursorQuery, Extent, IsoDuration, OperationPreview, Pagination, Time } from './common';
-import type { JobAnswer } from './jobs';
+import type { JobAnswer, RetriedJobAnswer } from './jobs';
 import { del, get, post } from './route';
 
 /** Which dead letters: all conditions must hold. Times are those of the discard, inclusive. */
@@ -104,7 +104,7 @@ const shared = {
     takesIdempotencyKey: true,
   }),
   /** Retries a dead letter, in its queue or another one. */
-  retry: post<{ body: { override?: RetryOverride }; 200: JobAnswer; errors: 404 | 409 | 422 }>(
+  retry: post<{ body: { override?: RetryOverride }; 200: RetriedJobAnswer; errors: 404 | 409 | 422 }>(
     '/dead-letter/:id/retry',
     { audit: 'dead_letter.retry' },
   ),

@@ -13,6 +13,9 @@ export interface JobAnswer extends Partial<JobEnvelope> {
   job: JobEnvelope;
 }
 
+/** A job that was started again. */
+export interface RetriedJobAnswer extends JobAnswer, Warned {}
+
 /** What a producer that asks for `return=minimal` is answered about a new job. */
 export interface JobReceipt extends Pick<JobEnvelope, OptionsThat<'receipt'>> {
   id: string;
@@ -302,7 +305,7 @@ export const inspectedJobs = {
     audit: 'job.change',
   }),
   /** Retries a job, optionally with changes. */
-  retry: post<{ body: RetriedJob; 200: JobAnswer; errors: 404 | 409 | 413 | 422 }>('/jobs/:id/retry', {
+  retry: post<{ body: RetriedJob; 200: RetriedJobAnswer; errors: 404 | 409 | 413 | 422 }>('/jobs/:id/retry', {
     audit: 'job.retry',
   }),
   /** Answers for a step without a result; a job that waits for its next try continues. */

@@ -24,6 +24,10 @@ export interface StepReport extends AttemptName {
   failed?: unknown;
   /** The signal has not come in time. */
   timed_out?: true;
+  /** The step begins now. Send it before the effect of a step that can be undone. */
+  begun?: true;
+  /** Beside the others: the step must be undone if the job ends otherwise than completed. */
+  undo?: true;
 }
 
 /** That it is recorded; where it was before, with what is on record. */

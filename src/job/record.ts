@@ -9,7 +9,7 @@ import type { SchemaStamp } from './schemas/stamp';
 import type { JobState } from './states';
 import type { StepPart } from './steps';
 import type { WaitingFor } from './waiting';
-import type { EnvelopeError, JobChunk, JobOptions } from './wire';
+import type { EnvelopeError, JobChunk, JobOptions, JobUndo } from './wire';
 
 /** A retry policy as a user wrote it; its fields are those of the reference (`docs/guides/retries.md`). */
 export type RetryInput = Record<string, unknown>;
@@ -156,6 +156,8 @@ export interface JobHistory {
   log?: LogLine[];
   /** Workers took the job and gave it back without calling a handler, between the same two attempts. */
   unused?: UnusedClaims;
+  /** The id of the job that undoes its steps. */
+  undo_job?: string;
 }
 
 export interface Snooze {
@@ -216,6 +218,8 @@ export interface JobRecord {
   checkpoint?: { state: unknown; sequence: number };
   /** Why it does not run; only where one job is read. */
   waiting_for?: WaitingFor;
+  /** With a state, where one job is read. */
+  undo?: JobUndo;
   /** What its worker holds it by; only where one job is read that was pulled and runs. Epoch ms. */
   lease?: { renewed_at: number; expires_at: number };
   /** JSON text of its recorded steps, for its runner. */
@@ -237,6 +241,8 @@ export interface LowerLayers {
 export interface JobView {
   record: JobRecord;
   layers: LowerLayers;
+  /** It was redriven, and its steps were undone: none is on record any more. */
+  begins_anew?: true;
 }
 
 /** {@link JobView} for the runner of the job, with its body parsed. */

@@ -2,7 +2,7 @@
 
 import { storable, storableText } from './attempt/notes';
 import { utf8Bytes } from './bytes';
-import { defined, isObject, type Reader, readInteger, readPathName, withinBytes } from './envelope/fields';
+import { defined, isObject, type Reader, readBoolean, readInteger, readPathName, withinBytes } from './envelope/fields';
 import { MAX_RESULT_BYTES } from './envelope/names';
 import { invalidRequest, notFound, payloadTooLarge } from './errors';
 import { own } from './own';
@@ -46,6 +46,12 @@ const readMoment = readInteger(0, MAX_TIME);
 
 /** One record; of several members the first in the order of `JobStep` counts. @throws {ApiError} 400 */
 export const readStep: Reader<StepRecord> = (value, field) => {
+  const record = readSaid(value, field);
+  const { undo } = value as { undo?: unknown };
+  return undo === undefined || !readBoolean(undo, `${field}.undo`) ? record : { ...record, undo: true };
+};
+
+const readSaid: Reader<StepRecord> = (value, field) => {
   if (isObject(value)) {
     if ('result' in value) return { result: shallow(value.result ?? null, field) };
     if ('error' in value) return { error: shallow(value.error ?? null, field) };
@@ -55,8 +61,9 @@ export const readStep: Reader<StepRecord> = (value, field) => {
       return { signal: { payload: shallow(payload, field), at: readMoment(at, `${field}.signal.at`) } };
     }
     if (value.timed_out === true) return { timed_out: true };
+    if (value.begun === true) return { begun: true, undo: true };
   }
-  throw invalidRequest(field, `${field} must be an object with result, error, until, signal or timed_out.`);
+  throw invalidRequest(field, `${field} must be an object with result, error, until, signal, timed_out or begun.`);
 };
 
 /** A sleep, or the wait for a signal or for the next try of a step. */
@@ -74,9 +81,10 @@ function shallow(value: unknown, field: string): unknown {
 }
 
 export function readStepSaid(said: Record<string, unknown>): StepRecord {
-  const { result, until, timed_out, error, tries, failed } = said;
-  const isResult = until === undefined && timed_out === undefined && error === undefined;
-  return readStep(isResult ? { result } : defined({ until, timed_out, error, tries, failed }), 'step');
+  const { result, until, timed_out, error, tries, failed, begun, undo } = said;
+  const isResult = [until, timed_out, error, begun].every((member) => member === undefined);
+  const others = { until, timed_out, error, tries, failed, begun, undo };
+  return readStep({ ...defined(others), ...(isResult && { result }) }, 'step');
 }
 
 /** Records by name. @throws {ApiError} 400; 413 when they are more than a job may have */
@@ -118,8 +126,18 @@ export function parseSteps(text: string | undefined): Steps {
 /** What a job keeps when it begins again: its failed steps are tried again. Undefined: everything. */
 export function withoutFailures(steps: Steps): Steps | undefined {
   const entries = Object.entries(steps);
-  const kept = entries.filter(([, { error, tries }]) => error === undefined && tries === undefined);
-  return kept.length === entries.length ? undefined : Object.assign(noSteps(), Object.fromEntries(kept));
+  if (!entries.some(([, step]) => isFailed(step))) return undefined;
+  return stepsOfEntries(entries.flatMap(([name, step]) => (isFailed(step) ? stillBegun(name, step) : [[name, step]])));
+}
+
+const isFailed = ({ error, tries }: StepRecord): boolean => error !== undefined || tries !== undefined;
+
+export const stepsOfEntries = (entries: readonly [name: string, step: StepRecord][]): Steps =>
+  Object.assign(noSteps(), Object.fromEntries(entries));
+
+/** What stays of a step that runs again: its effect may have come about, and is undone if need be. */
+export function stillBegun(name: string, { undo, seq, at }: StepRecord): [name: string, step: StepRecord][] {
+  return undo ? [[name, defined({ begun: true as const, undo, seq, at })]] : [];
 }
 
 /**
@@ -130,14 +148,20 @@ export function stepsBefore(steps: Steps, name: string): Steps {
   const inOrder = stepsInOrder(steps);
   const at = inOrder.findIndex(([other]) => other === name);
   if (at < 0) throw noStep(name);
-  const before = Object.assign(noSteps(), Object.fromEntries(inOrder.slice(0, at)));
+  const before = stepsOfEntries(inOrder.slice(0, at));
   return withoutFailures(before) ?? before;
 }
 
 export const noStep = (name: string) => notFound('step', name, 'GET /ojs/v1/jobs/:id/steps lists what is on record.');
 
 /** Is nothing more to come? A sleep's moment may still be followed by a signal, or by its absence. */
-export const isFinal = (record: StepRecord): boolean => record.until === undefined;
+export const isFinal = ({ until, begun }: StepRecord): boolean => until === undefined && begun === undefined;
+
+/** JSON text of what a run needs. A step that has only begun runs: runners that know no undo must not find it. */
+export function stepsForRunner(text: string): string {
+  if (!text.includes('"begun":true')) return text;
+  return JSON.stringify(stepsOfEntries(Object.entries(parseSteps(text)).filter(([, { begun }]) => !begun)));
+}
 
 /** The large results that a runner with no other way to them gets with its job. @param read gives one, as JSON */
 export function inlined(text: string, read: (name: string) => string | undefined): string {
@@ -193,6 +217,8 @@ export class StepBook {
     const isNext = isFinal(given) || (given.tries ?? 0) > (before?.tries ?? 0);
     if (before !== undefined && (isFinal(before) || !isNext)) {
       const { seq: _, at: __, ...said } = before;
+      // A step that is tried again, by code that can undo it now.
+      if (given.begun && before.tries !== undefined && !before.undo) this.put(name, { ...said, undo: true });
       return said;
     }
     this.put(name, given);
@@ -205,7 +231,8 @@ export class StepBook {
     const size = this.size ?? sizeOf(this.steps);
     const seq = before?.seq ?? size.last + 1;
     const resultBytes = bytesOfLarge(given);
-    const record = { ...(resultBytes === 0 ? given : { result_bytes: resultBytes }), seq, at: this.now };
+    const kept = resultBytes === 0 ? given : { result_bytes: resultBytes };
+    const record = { ...kept, ...(before?.undo && { undo: before.undo }), seq, at: this.now };
     const aside = size.aside + resultBytes;
     if (resultBytes > 0 && aside > this.most) throw payloadTooLarge('steps', aside, this.most);
     const count = size.count + (before === undefined ? 1 : 0);

@@ -89,7 +89,7 @@ function membersOf({ code, type, message, ...data }: Record<string, unknown>): R
 }
 
 /** What a step's record may be. */
-const KINDS = ['signal', 'tries', 'until', 'error', 'timed_out'] as const satisfies (keyof StepRecord)[];
+const KINDS = ['signal', 'tries', 'until', 'error', 'timed_out', 'begun'] as const satisfies (keyof StepRecord)[];
 
 /** Records of earlier versions have a time only where they name one. */
 const momentOf = ({ at, signal, until }: StepRecord): number | undefined => at ?? signal?.at ?? until;

@@ -181,10 +181,21 @@ export interface JobStep {
    * {@link RunError}, or beside `timed_out`. Of several jobs the result is a list of {@link RunEnd}.
    */
   run?: StepRun;
+  /** The step has begun and has no result yet: its effect may have come about. Recorded where it can be undone. */
+  begun?: true;
+  /** The step is undone if the job ends otherwise than completed. */
+  undo?: true;
   /** Its place in the order in which the job's records began: 1, 2, …; absent in those of earlier versions. */
   seq?: number;
   /** When it was recorded, epoch ms. */
   at?: number;
+}
+
+/** A job that undoes the steps of another one. */
+export interface JobUndo {
+  job_id: string;
+  /** Only where one job is read, and only as long as the undo job is kept. */
+  state?: JobState;
 }
 
 /** One line that a handler has logged about a job. */
@@ -321,6 +332,8 @@ export interface JobEnvelope<Args extends readonly unknown[] = unknown[]> extend
   steps?: Record<string, JobStep>;
   /** Only where one job is read, and only while it waits. */
   waiting_for?: EnvelopeWaiting;
+  /** The job that undoes the steps of this one, which ended otherwise than completed. */
+  undo?: JobUndo;
   workflow_id?: string;
   parent_results?: unknown[];
 }

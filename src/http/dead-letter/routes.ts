@@ -11,6 +11,7 @@ import { renderCount, renderKept } from '../../job/retention';
 import { checkRetryLayer } from '../../job/retry/validate';
 import { formatInstant } from '../../job/time';
 import { type AppContext, json, noContent } from '../context';
+import { answerRetried } from '../jobs/again';
 import { answerJob, envelopesOf } from '../jobs/render';
 import { readOptionalBody } from '../request/body';
 import { holdPage } from '../request/held';
@@ -56,7 +57,7 @@ async function retryDeadLetter(c: AppContext) {
     if (target !== undefined && target !== name) return queue.moveDeadLetter(id, { target, override: change });
     return queue.redrive(id, { deadLetterOnly: true, ...(override && { override: change }) });
   });
-  return answerJob(c, view);
+  return answerRetried(c, view);
 }
 
 function deleteDeadLetter(c: AppContext): Promise<{ job_id: string }> {

@@ -36,7 +36,7 @@ import { callJob, pathParam } from '../request/path';
 import { wantsParam, wordParam } from '../request/query';
 import { refuseRedacted } from '../request/redacted';
 import { serve } from '../route';
-import { cloneJob, retryEdited } from './again';
+import { answerRetried, cloneJob, retryEdited } from './again';
 import { patchJob } from './patch';
 import { answerJob, envelopeOf } from './render';
 import { storyMembers } from './story';
@@ -57,7 +57,7 @@ export const adminJobRoutes = [
   ...serve(inspectedJobs, {
     show,
     change: async (c) => answerJob(c, await patchJob(c)),
-    retry: async (c) => answerJob(c, await retryEdited(c)),
+    retry: async (c) => answerRetried(c, await retryEdited(c)),
     answerStep,
     clone: cloneJob,
     runNow: async (c) => answerJob(c, await callJob(c, (queue, id) => queue.runNow(id))),

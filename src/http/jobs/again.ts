@@ -5,13 +5,16 @@ import { defined, optional, parseObject, readObject, readQueueName } from '../..
 import { parseEnvelope } from '../../job/envelope/json';
 import { MAX_ENVELOPE_BYTES } from '../../job/envelope/names';
 import { IN_OPTIONS, parseJob, withFingerprint } from '../../job/envelope/parse';
+import { withFlatCopy } from '../../job/envelope/render';
 import { invalidRequest, unsupported } from '../../job/errors';
 import { notKnown } from '../../job/near-miss';
 import { factsOf, optionsThat } from '../../job/options';
 import type { JobBody, JobView } from '../../job/record';
 import { parseSteps, readStepName, stepsBefore } from '../../job/steps';
+import { forFork } from '../../job/undo';
+import { UNDO_OF } from '../../job/undo-names';
 import type { Edit } from '../../rpc/queue';
-import type { AppContext } from '../context';
+import { type AppContext, json } from '../context';
 import { type JsonObject, readOptionalBody } from '../request/body';
 import { readIdempotency } from '../request/idempotency';
 import { parseContext } from '../request/parse-context';
@@ -19,6 +22,7 @@ import { callJob, pathParam } from '../request/path';
 import { refuseRedacted } from '../request/redacted';
 import { enqueueParsed } from './enqueue';
 import { readPatch } from './patch';
+import { envelopeOf, warningsOf } from './render';
 
 /** The options of a job that a new one like it has. */
 const CLONED = optionsThat('stored').filter((name) => !factsOf(name).moment);
@@ -26,8 +30,8 @@ const CLONED = optionsThat('stored').filter((name) => !factsOf(name).moment);
 /** The member of `meta` that says which job a clone was made of. */
 const CLONED_FROM = 'cloned_from';
 
-/** Members of `meta` that belong to one enqueue. */
-const OF_ITS_REQUEST = ['traceparent', 'tracestate'];
+/** Members of `meta` that belong to one job. */
+const OF_ITS_REQUEST = ['traceparent', 'tracestate', UNDO_OF];
 
 /**
  * Retries a job, perhaps with other arguments, another `meta`, or another place and policy. @throws {ApiError} 400,
@@ -44,6 +48,15 @@ export async function retryEdited(c: AppContext): Promise<JobView> {
   if (from === undefined) return callJob(c, (queue, id) => queue.redrive(id, options));
   const step = readStepName(from, 'from');
   return callJob(c, (queue, id) => queue.restart(id, step, options));
+}
+
+/** What an operator should know whose job begins anew. */
+const BEGINS_ANEW = 'The steps of this job were undone, so it begins anew: no step is on record any more.';
+
+/** Answers the job that a retry has started again. */
+export function answerRetried(c: AppContext, view: JobView) {
+  const { members, headers } = warningsOf(view.begins_anew ? [BEGINS_ANEW] : []);
+  return json(c, withFlatCopy(envelopeOf(c, view), members), 200, headers);
 }
 
 async function readEdit(c: AppContext, given: JsonObject): Promise<Edit> {
@@ -76,7 +89,8 @@ export async function cloneJob(c: AppContext) {
   const parsed = await withFingerprint(parseJob(cloneOf(view, changes, pathParam(c, 'id')), context));
   if (from !== undefined) {
     const recorded = await callJob(c, (queue, id) => queue.steps(id));
-    const steps = stepsBefore(parseSteps(recorded), readStepName(from, 'from'));
+    const before = stepsBefore(parseSteps(recorded), readStepName(from, 'from'));
+    const steps = forFork(before, view.record.undo !== undefined);
     const large = Object.keys(steps).filter((name) => steps[name]?.result_bytes !== undefined);
     parsed.job.steps = JSON.stringify(steps);
     if (large.length > 0) parsed.job.parts = await callJob(c, (queue, id) => queue.stepParts(id, large));

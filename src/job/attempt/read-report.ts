@@ -40,7 +40,7 @@ const MEMBERS = {
   nack: ['error', 'requeue', 'attempt_used', 'snooze', 'log'],
   progress: ['progress', 'percentage', 'message', 'data', 'checkpoint'],
   checkpoint: ['state', 'step_index', 'metadata'],
-  step: ['result', 'error', 'until', 'timed_out', 'tries', 'failed', 'name'],
+  step: ['result', 'error', 'until', 'timed_out', 'tries', 'failed', 'begun', 'undo', 'name'],
   log: ['lines'],
   removal: [],
 } as const;

@@ -270,6 +270,7 @@ function historyMembers(record: JobRecord): Envelope {
     worker_id: state === 'active' ? record.worker_id : undefined,
     last_heartbeat_at: instant(lease?.renewed_at),
     lease_expires_at: instant(lease?.expires_at),
+    undo: record.undo ?? given(history.undo_job, (job_id) => ({ job_id })),
     unused_claims: history.unused && state !== 'completed' ? renderUnused(history.unused) : undefined,
     progress: record.progress,
     progress_data: record.progress_data,

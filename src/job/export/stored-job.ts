@@ -158,6 +158,7 @@ const readHistory = exactly<JobHistory>()({
     at: required(readMoment),
     worker_id: readString,
   }),
+  undo_job: readUuidV7,
 });
 
 const readRun = exactly<CompletedRun>()({

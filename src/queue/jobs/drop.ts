@@ -1,9 +1,10 @@
-/** Discards a job for which there is no room, before it ran. */
+/** Discards a job for which there is no room, before it ran. One that undoes another stays: bounds do not hold for it. */
 
 import { type JobRow, STATE } from '../store/job-row';
 import { move } from '../store/jobs';
 import type { QueueParts } from '../store/parts';
 import { historyOf } from '../store/row-texts';
+import { undoneBy } from '../store/undo-job';
 
 export function drop(
   q: QueueParts,
@@ -11,5 +12,6 @@ export function drop(
   reason: 'queue_full' | 'group_full' | 'rate_limited',
   now: number,
 ): void {
+  if (undoneBy(row) !== undefined) return;
   move(q, row, 'drop', { state: STATE.discarded, history: { ...historyOf(row), discarded_at: now, reason } }, now);
 }

@@ -19,6 +19,7 @@ import { movable } from './legal-move';
 import { patch } from './patch';
 import { refuseMoving } from './refuse-moving';
 import { keptSteps } from './steps';
+import { endUndo, planUndo } from './undo';
 
 export function secondLife(row: JobRow, override: Override = {}): { body: JobBody; history: JobHistory } {
   const body = bodyOf(row);
@@ -45,6 +46,7 @@ export function secondLife(row: JobRow, override: Override = {}): { body: JobBod
     'unreported',
     'snoozed',
     'begun',
+    'undo_job',
   ] as const) {
     delete history[gone];
   }
@@ -72,10 +74,12 @@ export function redrive(q: QueueParts, id: string, options: RedriveOptions, now:
   const { row } = movable(q, id, found, 'redrive', ' and cannot be retried.', now);
   refuseMoving(q, row);
   if (from !== undefined && isSnoozed(row, historyOf(row))) throw asleep(id);
-  const steps = keptSteps(q, row.key, from);
+  const undo = planUndo(q, row, now);
+  const steps = keptSteps(q, row.key, from, undo.isUndone);
   const { body, history } = boundedLife(row, options.override);
   if (edit) applyEdit(q, row, body, edit);
   if (options.override?.retry) checkRetry(q.config.retryLayers(row.type, { ...(body.retry && { retry: body.retry }) }));
+  endUndo(q, undo, now);
   // An operator's decision: it is not refused as a duplicate, but later jobs conflict with it.
   const after = move(
     q,
@@ -89,7 +93,8 @@ export function redrive(q: QueueParts, id: string, options: RedriveOptions, now:
     now,
   );
   if (steps) q.store.checkpoints.saveSteps(row.key, JSON.stringify(steps), now);
-  return change ? patch(q, { ...change, id }, now) : viewOfRow(q, after, now);
+  const view = change ? patch(q, { ...change, id }, now) : viewOfRow(q, after, now);
+  return undo.isUndone && from === undefined ? { ...view, begins_anew: true } : view;
 }
 
 const asleep = (id: string) =>

@@ -14,6 +14,7 @@ import {
   stepsBefore,
   withoutFailures,
 } from '../../job/steps';
+import { forRestart } from '../../job/undo';
 import type { StepReceipt, StepRequest } from '../../rpc/workers';
 import { mustFindForReport } from '../read/find';
 import type { Named, Stored } from '../store/parts';
@@ -58,11 +59,13 @@ export function whole(q: Stored, key: number, name: string, record: StepRecord |
 
 /**
  * What a job that begins again keeps on record: its failed steps are tried again. @param from also this step, and all
- * that began after it. Undefined: everything. @throws {ApiError} 404 when nothing is on record under this name
+ * that began after it @param isUndone nothing holds any more; with `from`, what was not undone. Undefined: everything.
+ * @throws {ApiError} 404 when nothing is on record under this name
  */
-export function keptSteps(q: Stored, key: number, from: string | undefined): Steps | undefined {
+export function keptSteps(q: Stored, key: number, from: string | undefined, isUndone: boolean): Steps | undefined {
   const steps = recordedSteps(q, key);
-  return from === undefined ? withoutFailures(steps) : stepsBefore(steps, from);
+  if (from !== undefined) return forRestart(steps, stepsBefore(steps, from), isUndone);
+  return isUndone ? {} : withoutFailures(steps);
 }
 
 /** Records a step in the place of what was on record of it. One row. @throws {ApiError} 413 */

@@ -5,7 +5,7 @@ import type { CheckpointContent } from '../../job/attempt/notes';
 import { notFound } from '../../job/errors';
 import { decodeId, isUuidV7 } from '../../job/ids';
 import type { JobView } from '../../job/record';
-import { inlined } from '../../job/steps';
+import { inlined, stepsForRunner } from '../../job/steps';
 import type { FollowedJob } from '../../rpc/follow';
 import { farResult } from '../store/archive';
 import type { JobRow } from '../store/job-row';
@@ -116,7 +116,8 @@ export function viewForRunner(q: StoredQueue, row: JobRow, now: number, recalls 
   const steps = q.store.checkpoints.steps(row.key);
   const { values } = q.store.checkpoints;
   if (steps !== undefined) {
-    view.record.steps = recalls ? steps : inlined(steps, (name) => values.read(row.key, name)?.slice(1, -1));
+    const known = stepsForRunner(steps);
+    view.record.steps = recalls ? known : inlined(known, (name) => values.read(row.key, name)?.slice(1, -1));
   }
   return view;
 }

@@ -24,7 +24,8 @@ import type { Configured, Named, Observed, QueueParts, Stored, Woken } from './p
 import { rowByKey } from './row-lookup';
 import { enters, leaves } from './row-places';
 import { historyOf, historyText } from './row-texts';
-import { stateOf } from './rows';
+import { idOf, stateOf } from './rows';
+import { undoJobOf } from './undo-job';
 import { fingerprintIn, forgetRow, remember } from './unique-keys';
 import { noteFailure } from './workflow-endings';
 
@@ -193,7 +194,7 @@ export function insertRun(
 export function move(q: QueueParts, row: JobRow, kind: Move, change: Change, now: number, note?: Note): JobRow {
   const active = q.store.leases.active.get(row.key);
   const { availableAt, history: changed, isBehind = false, holds, ...columns } = change;
-  const history = active ? afterAttempt(q, row, active, kind, changed) : changed;
+  let history = active ? afterAttempt(q, row, active, kind, changed) : changed;
   const after: JobRow = { ...row, ...columns, ...(history && { history: historyText(history) }) };
   if (active) {
     after.claims = active.claim;
@@ -203,6 +204,12 @@ export function move(q: QueueParts, row: JobRow, kind: Move, change: Change, now
   if (ends) Object.assign(after, { due_at: null, ended_at: now });
   if (availableAt !== undefined && after.state === STATE.waiting) after.due_at = availableAt;
   check(kind, positionOf(row, active !== undefined, now), positionOf(after, false, now));
+  const end = ends ? endOf(after.state) : undefined;
+  const undo_job = end && insertUndo(q, row, end, history ?? historyOf(row), now);
+  if (undo_job !== undefined) {
+    history = { ...(history ?? historyOf(row)), undo_job };
+    after.history = historyText(history);
+  }
   if (after.state === STATE.waiting) after.priority = priorityOf(q, after);
   const isInChunk = active?.chunk !== undefined && availableAt === undefined;
   if (!q.store.gates.isStrict) after.holds_group = null;
@@ -210,7 +217,6 @@ export function move(q: QueueParts, row: JobRow, kind: Move, change: Change, now
   q.store.changes++;
   const staysPut = !active && availableAt === undefined && PLACE.every((column) => row[column] === after[column]);
   if (!staysPut) leaves(q, row, active);
-  const end = ends ? endOf(after.state) : undefined;
   const keepUntil = end && keptUntil(q, row, end, now);
   const isAgain = active !== undefined && after.state === STATE.waiting && waitsWithOthers(q, row, after);
   const { meters } = q.observed;
@@ -241,6 +247,29 @@ export function move(q: QueueParts, row: JobRow, kind: Move, change: Change, now
   if (kind === 'redrive') rememberFingerprint(q, after);
   emit(q, { move: kind, before: row, after, history, active, now, ...note });
   return after;
+}
+
+/** Makes the undo job of a job that ends, whatever the bounds of its queue. One row. @returns its id, if there is one */
+function insertUndo(
+  q: QueueParts,
+  ending: JobRow,
+  end: NonNullable<ReturnType<typeof endOf>>,
+  history: JobHistory,
+  now: number,
+): string | undefined {
+  const undo = undoJobOf(q, ending, end, history);
+  if (!undo) return undefined;
+  const { group, ...job } = undo;
+  const fresh = {
+    alias: null,
+    attempt: 0,
+    claims: 0,
+    created_at: now,
+    enqueued_at: now,
+    expires_at: null,
+    history: null,
+  };
+  return idOf(q.route, insert(q, 'enqueue', { ...job, ...fresh }, { at: now, group }, now));
 }
 
 /** The history after an attempt, with its log. It costs nothing: the row is written anyway. */

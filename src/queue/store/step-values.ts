@@ -65,14 +65,11 @@ export class StepValues {
     return column<number>(this.sql, sizes, key).reduce((sum, bytes) => sum + bytes, 0);
   }
 
-  /** Deletes the values of a job that has no record of their name. @param steps its records, as JSON */
+  /** Deletes the values of names without a record, or whose step runs again. @param steps the job's records, as JSON */
   keepOf(key: number, steps: string): void {
     if (!this.used) return;
-    rows(
-      this.sql,
-      'DELETE FROM step_values WHERE key = ? AND name NOT IN (SELECT key FROM json_each(?))',
-      ...[key, steps],
-    );
+    const kept = "SELECT key FROM json_each(?) WHERE json_extract(value, '$.begun') IS NULL";
+    rows(this.sql, `DELETE FROM step_values WHERE key = ? AND name NOT IN (${kept})`, key, steps);
   }
 
   /** Deletes all that is stored of a job. */

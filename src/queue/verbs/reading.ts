@@ -14,6 +14,7 @@ import { pressureOf } from '../jobs/backpressure';
 import { group, groupList, unknownGroup } from '../jobs/group-detail';
 import { storyOf } from '../jobs/job-story';
 import { deadLetterRow } from '../jobs/redrive';
+import { undoOf } from '../jobs/undo';
 import type { QueueLife } from '../life';
 import { activity, noActivity, points } from '../read/activity';
 import { awaitEnd } from '../read/await-end';
@@ -36,6 +37,8 @@ function explained(life: QueueLife, q: StoredQueue, now: number, id: string): Jo
   const view = viewOf(q, found, now);
   const waiting = found.row && life.engine?.waitingFor(found.row, now);
   if (waiting) view.record.waiting_for = waiting;
+  const undo = undoOf(q, view.record.history, now);
+  if (undo) view.record.undo = undo;
   const active = found.row && q.store.leases.active.get(found.row.key);
   // Each heartbeat sets a new end of the lease.
   if (active && active.target === undefined) {

@@ -6,7 +6,7 @@
  * The decision is an outbox message, and nothing else can be decided meanwhile. The target remembers its answer,
  * refusals too, so a refused decision can be forgotten here.
  */
-import { ApiError, duplicate, type ErrorData, outcomeOf } from '../../../job/errors';
+import { ApiError, conflict, duplicate, type ErrorData, outcomeOf } from '../../../job/errors';
 import { routeOf } from '../../../job/ids';
 import { checkRetry } from '../../../job/retry/validate';
 import { type Steps, withoutFailures } from '../../../job/steps';
@@ -16,6 +16,7 @@ import { rememberDeparted } from '../../jobs/departed-ids';
 import { checkType, refuseNewcomers, refuseRemoved } from '../../jobs/may-enqueue';
 import { boundedLife, deadLetterRow, secondLife } from '../../jobs/redrive';
 import { refuseMoving } from '../../jobs/refuse-moving';
+import { isUndone, planUndo, type UndoPlan } from '../../jobs/undo';
 import { find, viewOf } from '../../read/find';
 import { bodyBytes } from '../../store/depth';
 import type { JobRow } from '../../store/job-row';
@@ -23,7 +24,7 @@ import { remove } from '../../store/jobs';
 import { MOVE, type Move, moveOf } from '../../store/moves';
 import type { Named, Observed, QueueParts, Stored, StoredQueue, Woken } from '../../store/parts';
 import { rowByKey } from '../../store/row-lookup';
-import { bodyOf } from '../../store/row-texts';
+import { bodyOf, historyOf } from '../../store/row-texts';
 import { idOf } from '../../store/rows';
 import { STORAGE_FULL } from '../../store/storage';
 import { adoptJob, onceForMove } from './adopt';
@@ -44,6 +45,7 @@ export function planMove(
   if (!open) {
     refuseRemoved(q);
     boundedLife(row, request.override);
+    refuseUnbegun(id, planUndo(q, row, now));
   }
   return { key: row.key, open: open !== undefined, job: packed(q, row, request.override, open?.at ?? now) };
 }
@@ -80,13 +82,22 @@ function packed(q: Named & Stored, row: JobRow, override: Override, at: number):
     expires_at: null,
     body: JSON.stringify(body),
     history: JSON.stringify(history),
-    ...(checkpoint && { checkpoint: { ...checkpoint, content: contentWithoutFailures(checkpoint.content) } }),
+    ...(checkpoint && {
+      checkpoint: { ...checkpoint, content: contentKept(checkpoint.content, isUndone(q, historyOf(row))) },
+    }),
   };
 }
 
-function contentWithoutFailures(text: string): string {
+/** The undo job cannot travel along. @throws {ApiError} 409 while it has not begun */
+function refuseUnbegun(id: string, { unbegun }: UndoPlan): void {
+  if (unbegun === undefined) return;
+  const hint = 'Cancel it, or retry the job in its own queue.';
+  throw conflict(`Job ${unbegun} is about to undo the steps of job ${id}.`, { job_id: id, undo_job_id: unbegun }, hint);
+}
+
+function contentKept(text: string, forgets: boolean): string {
   const content: { steps?: Steps } = JSON.parse(text);
-  const steps = content.steps && withoutFailures(content.steps);
+  const steps = content.steps && (forgets ? {} : withoutFailures(content.steps));
   return steps ? JSON.stringify({ ...content, steps }) : text;
 }
 
