@@ -19,6 +19,7 @@ import { readMembers } from '../job/envelope/members';
 import { isQueueName } from '../job/envelope/names';
 import { invalidConfiguration, outcomeOf } from '../job/errors';
 import { own } from '../job/own';
+import { UNDO_SUFFIX } from '../job/undo-names';
 import { Remote } from './remote';
 import { readSigning, type Wrong } from './signing';
 import { type Allows, parseTargetUrl, TARGET_URL_RULE } from './target-url';
@@ -203,7 +204,9 @@ function commonIn(key: string, options: Record<string, unknown>) {
 function specificity(pattern: TargetPattern, queue: string, type: string): number | undefined {
   if (pattern.queue !== undefined && pattern.queue !== queue) return undefined;
   const wild = pattern.type.endsWith('*');
-  if (wild ? !type.startsWith(pattern.type.slice(0, -1)) : pattern.type !== type) return undefined;
+  // Who takes a type undoes its steps.
+  const isExact = type === pattern.type || type === `${pattern.type}${UNDO_SUFFIX}`;
+  if (wild ? !type.startsWith(pattern.type.slice(0, -1)) : !isExact) return undefined;
   return (pattern.queue === undefined ? 0 : 10_000) + pattern.type.length * 2 + (wild ? 0 : 1);
 }
 

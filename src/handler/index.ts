@@ -64,6 +64,10 @@ export type {
   StepContext,
   StepOptions,
   StepRetry,
+  UndoContext,
+  UndoFunction,
+  UndoneJob,
+  UndoTable,
 } from './types';
 export type {
   FailureHook,

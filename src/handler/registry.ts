@@ -2,6 +2,7 @@
  * The handlers of a Worker by job type. They are checked once, when the module loads, so that a mistake stops the
  * deploy.
  */
+import { UNDO_SUFFIX } from '../job/undo-names';
 import type { RetryPolicy } from '../job/wire';
 import { DEFAULT_NAMES, type EnqueueDefaults } from '../producer/defaults';
 import type { Duration } from '../producer/envelope';
@@ -15,6 +16,7 @@ import { isObject } from './protocol';
 import type { StandardSchema } from './schema';
 import { Slots } from './slots';
 import type { HandlerFunction, RetryFunction } from './types';
+import { undoing, undoTable } from './undo';
 
 /** The type whose handler runs jobs that have no handler of their own. */
 export const CATCH_ALL = '*';
@@ -25,7 +27,9 @@ const MAX_TYPE_LENGTH = 255;
 export const MAX_TIMEOUT_MS = 900_000;
 const MAX_ATTEMPTS = 2_147_483_647;
 
-const SETTINGS = ['handler', 'args', 'retry', 'timeoutMs', 'maxAttempts', 'concurrency', 'defaults'];
+const SETTINGS = [
+  ...['handler', 'args', 'retry', 'timeoutMs', 'maxAttempts', 'concurrency', 'defaults', 'undo', 'undoRetry'],
+];
 const POLICY_FIELDS = [
   ...['preset', 'max_attempts', 'backoff_strategy', 'backoff_type', 'strategy', 'backoff', 'initial_interval'],
   ...['initial_interval_ms', 'backoff_coefficient', 'max_interval', 'max_interval_ms', 'offset', 'offset_ms'],
@@ -63,6 +67,8 @@ export interface Registration {
   slots?: Slots | undefined;
   /** For producers that know it; not announced. */
   defaults?: EnqueueDefaults | undefined;
+  /** Can a step of this name be undone? */
+  canUndo?: (name: string) => boolean;
 }
 
 export class Registry {
@@ -79,6 +85,7 @@ export class Registry {
     const entries = typeof handlers === 'function' ? { [CATCH_ALL]: handlers } : handlers;
     if (!isObject(entries)) throw new TypeError('handlers: expected an object of handlers, or a function');
     this.#byType = new Map(Object.entries(entries).map(([type, entry]) => [type, register(type, entry, around)]));
+    for (const [type, entry] of Object.entries(entries)) this.#addUndo(type, entry);
     if (this.#byType.size === 0) throw new TypeError('handlers: there are none');
     this.version = digest(JSON.stringify(this.#types()));
   }
@@ -114,6 +121,20 @@ export class Registry {
    */
   announcement() {
     return { types: this.#types(), payload: 'batch', control: true, recalls: true, version: this.version };
+  }
+
+  /** The handler of jobs that undo those of a type. */
+  #addUndo(type: string, entry: unknown): void {
+    const { undo, undoRetry, timeoutMs } = isObject(entry) ? entry : {};
+    const own = this.#byType.get(type) as Registration;
+    if (undo === undefined && undoRetry === undefined) return;
+    if (type === CATCH_ALL || own.chunk)
+      throw wrong(type, 'has undo, which only a handler of one type and job can have');
+    const table = undoTable(type, undo, undoRetry);
+    own.canUndo = (name) => table.find(name) !== undefined;
+    const name = `${type}${UNDO_SUFFIX}`;
+    if (this.#byType.has(name)) throw wrong(name, `has a handler, but undo of ${JSON.stringify(type)} adds one`);
+    this.#byType.set(name, register(name, { handler: undoing(type, table), timeoutMs }, this.around));
   }
 
   #types() {

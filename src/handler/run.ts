@@ -58,6 +58,7 @@ export async function runDelivery(
       limitMs: limit,
       isAborted: () => aborter.isAborted || host.call?.signal.aborted === true,
     },
+    canUndo: registration.canUndo ?? (() => false),
     warn: (message) => {
       log().warn(message);
       journal.add(logEntry(Date.now(), 'warn', message, {}));

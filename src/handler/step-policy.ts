@@ -27,6 +27,8 @@ export interface RunOfSteps {
   limitMs: number;
   /** Writes a line to the job's log. */
   warn(message: string): void;
+  /** Can a step of this name be undone? */
+  canUndo(name: string): boolean;
 }
 
 /** A step of the handler. */
@@ -85,7 +87,7 @@ export function stepPolicy(name: string, options: StepOptions | undefined): Step
 }
 
 /** The policy as the queue would evaluate it, over the built-in default. */
-function retryOf(what: string, given: unknown): RetryPolicy {
+export function retryOf(what: string, given: unknown): RetryPolicy {
   const wrong = (problem: string) => new TypeError(`${what}: ${problem}`);
   const said = wired(typeof given === 'number' ? { max_attempts: given } : given);
   if (!isObject(said)) throw wrong('retry must be a number of tries, or a policy such as { maxAttempts: 5 }');

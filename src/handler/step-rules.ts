@@ -14,6 +14,8 @@ export type StepRecord = Recorded & {
   run?: StepRun | undefined;
   /** When it was recorded, epoch ms. */
   at?: number;
+  /** The step must be undone if the job does not complete. */
+  undo?: true;
 };
 
 /** What is recorded of jobs that a handler waits for. */
@@ -25,6 +27,8 @@ type Recorded =
   | { result_bytes: number; error?: unknown }
   /** The step failed for good. A record of another runner may hold any JSON. */
   | { error: unknown }
+  /** A step that can be undone is about to be done, or was cut off. */
+  | { begun: true }
   /** Waiting for time, a signal or jobs: until then, epoch ms. With `tries` a step that is tried again then. */
   | { until: number; tries?: number; failed?: StepFailure }
   | { signal: { payload?: unknown; at: number } }
@@ -62,7 +66,7 @@ export function recordedResult(
   record: StepRecord | undefined,
   isRetried = false,
 ): { result: unknown } | undefined {
-  if (record === undefined) return undefined;
+  if (record === undefined || 'begun' in record) return undefined;
   if (record.run) throw taken('step', name, kindOf(record));
   if ('until' in record && (isRetried || record.tries !== undefined)) return undefined;
   if ('error' in record) throw new StepError(name, failureIn(record.error));

@@ -157,7 +157,7 @@ export class Steps implements WaitsHost {
       if (until > this.now()) await this.#untilTry(name, until);
       if (this.#suspension || this.#isOver) return await never();
       if (this.voice.durable === 'never') return await this.needLine();
-      const end = await this.#track(name, this.#perform(plan, tries));
+      const end = await this.#track(name, this.#perform(plan, tries, record));
       // The next run finds it done.
       if ('result' in end && this.voice.durable === 'with the answer') {
         return await this.#suspend({ kind: 'pause', pause: { until: AT_ONCE } });
@@ -260,7 +260,17 @@ export class Steps implements WaitsHost {
   }
 
   /** Tries a step, also again after short pauses. @param tries before. @returns when it must be tried again, if so */
-  async #perform({ name, run, policy }: Plan, tries: number): Promise<{ result: unknown } | Later> {
+  async #perform(
+    { name, run, policy }: Plan,
+    tries: number,
+    record: StepRecord | undefined,
+  ): Promise<{ result: unknown } | Later> {
+    const undo = this.run.canUndo(name) ? ({ undo: true } as const) : {};
+    // What is cut off after its effect must be known.
+    if (undo.undo && !record?.undo && this.voice.durable === 'now') {
+      const known = recordedResult(name, await this.voice.record(name, { begun: true, ...undo }), true);
+      if (known) return known;
+    }
     this.#inside ??= new Inside();
     const { retry, timeoutMs } = policy;
     const isCut = timeoutMs !== undefined && timeoutMs >= this.run.limitMs;
@@ -276,18 +286,21 @@ export class Steps implements WaitsHost {
         const now = this.now();
         const next = nextTry({ retry, thrown, tries, jobId: this.run.jobId }, now);
         if (!next) throw thrown;
-        if ('error' in next) return this.#recorded(name, await this.voice.record(name, next), next);
+        if ('error' in next) {
+          const failure = { ...next, ...undo };
+          return this.#recorded(name, await this.voice.record(name, failure), failure);
+        }
         const { delayMs, failed } = next;
         this.run.warn(`Try ${tries} of the step ${JSON.stringify(name)} failed: ${failed.type}: ${failed.message}`);
         if (delayMs > IN_PLACE_MS || this.#suspension || this.#isOver) {
-          return this.#later(name, { until: now + delayMs, tries, failed });
+          return this.#later(name, { until: now + delayMs, tries, failed, ...undo });
         }
         await turn(delayMs);
         if (this.run.isAborted()) throw thrown;
         continue;
       }
       const result = jsonCopy(value, `ctx.step: the result of ${JSON.stringify(name)}`) ?? null;
-      return this.#recorded(name, await this.voice.record(name, { result }), { result });
+      return this.#recorded(name, await this.voice.record(name, { result, ...undo }), { result });
     }
   }
 

@@ -1,5 +1,6 @@
 /** The inputs of a handler, and the settings that its author may give. */
 
+import type { JobToUndo } from '../job/undo';
 import type { EnqueueDefaults } from '../producer/defaults';
 import type { Duration, JobEnvelope, RetryPolicy } from '../producer/envelope';
 import type { JobOptions, NewJob } from '../producer/job';
@@ -215,6 +216,35 @@ export interface BatchedHandler<Args extends readonly unknown[] = readonly unkno
  */
 export type RetryFunction = (attempt: number, error: unknown) => Duration;
 
+/** The job whose steps are undone: what it was, and how it ended. */
+export interface UndoneJob extends JobToUndo {}
+
+/** What a function that undoes a step gets beside the result of the step. */
+export interface UndoContext<Env = unknown>
+  extends Pick<HandlerContext<Env>, 'env' | 'log' | 'enqueue' | 'enqueueMany'>,
+    StepContext {
+  job: UndoneJob;
+  /** The name of the step. */
+  step: string;
+  /**
+   * Has the step a result on record? Otherwise it was cut off or has failed: its effect may, or may not, have come
+   * about, and there is no result.
+   */
+  isCertain: boolean;
+}
+
+/**
+ * Undoes a step. It must be idempotent: when it throws, or is cut off, it is called again. `result` is what the step
+ * returned, as JSON; undefined where that is not known, or was too large to pass on.
+ */
+export type UndoFunction<Env = unknown> = {
+  // biome-ignore lint/suspicious/noExplicitAny: what the step returned is known to the author of both
+  undo(result: any, context: UndoContext<Env>): unknown;
+}['undo'];
+
+/** How to undo steps, by their names; a name may end in `*`, and the longest that fits counts. */
+export type UndoTable<Env = unknown> = Readonly<Record<string, UndoFunction<Env>>>;
+
 /** A handler with settings. Settings are the job-type layer: the job's own take precedence. */
 export interface HandlerDefinition<Args extends readonly unknown[] = unknown[], Result = unknown, Env = unknown> {
   handler: HandlerFunction<Args, Result, Env> | BatchedHandler<Args, Result, Env>;
@@ -237,6 +267,14 @@ export interface HandlerDefinition<Args extends readonly unknown[] = unknown[], 
    * own code, clients made with `handlers`, and `ctx.enqueue`. No one else knows them.
    */
   defaults?: EnqueueDefaults | undefined;
+  /**
+   * How to undo steps, by their names, when a job of this type ends otherwise than completed. It runs as a job of its
+   * own, of the type with `.undo` added: the last step first, each as a step with tries of its own.
+   * @example undo: { charge: (paid, { env, job }) => env.SHOP.refund(`${job.id}:charge`) }
+   */
+  undo?: UndoTable<Env> | undefined;
+  /** Tries of each entry of `undo`, or a policy. Default 5. */
+  undoRetry?: number | StepRetry | undefined;
 }
 
 /** A handler, with or without settings. */

@@ -9,3 +9,4 @@ export { runBatch } from './run-batch';
 export { type JobRun, runHandler, runToEnd } from './run-handler';
 export type { PlayedEnd, PlayedRuns } from './runs';
 export type { AwaitedRun, EnqueuedJob, HandlerRun, RunError, RunOptions } from './types';
+export { type UndoOptions, undoHandler } from './undo-handler';

@@ -40,7 +40,7 @@ export class Recorder implements Voice {
   async record(name: string, record: StepRecord): Promise<StepRecord | undefined> {
     const before = own(this.steps, name);
     // As at the queue: a sleep or a wait gives way, anything else has won.
-    if (before !== undefined && !('until' in before)) return before;
+    if (before !== undefined && !('until' in before) && !('begun' in before)) return before;
     this.steps[name] = { ...record, ...(before?.run && { run: before.run }) };
     return undefined;
   }

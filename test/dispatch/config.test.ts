@@ -211,6 +211,12 @@ describe('the target of a job', () => {
     expect(named('q', 'a.b.c')).toBe('A');
   });
 
+  it('undoes the steps of the types that it takes, unless a longer pattern fits', () => {
+    const some = read({ '*': 'A', 'a.b': 'B', 'c.d': 'B', 'c.d.*': 'A' });
+    const of = (type: string) => targetFor(some, 'x', type)?.id;
+    expect(['a.b.undo', 'a.b.undo.undo', 'a.bundo', 'c.d.undo', 'z.undo'].map(of)).toEqual(['B', 'A', 'A', 'A', 'A']);
+  });
+
   it('is none where no pattern fits', () => {
     const some = read({ 'mail/a.*': 'A', 'b.*': 'B' });
     expect(targetFor(some, 'other', 'a.x')).toBeUndefined();

@@ -70,6 +70,7 @@ const SHARED = [
   'job/own.ts',
   'job/retry/delay.ts',
   'job/step-order.ts',
+  'job/undo-names.ts',
 ];
 
 /** The order inside the queue: an import goes to the left, or stays. Features do not know each other. */
