@@ -127,6 +127,16 @@ export default defineHandlers(
       return { inRun, began: began.filter((id) => id === job.id).length };
     },
     'work.large': large,
+    // It fails in the middle of its second step that can be undone.
+    'work.undone': {
+      undo: {
+        '*': (result, { step, isCertain, log }) => log.info(`${step} ${isCertain ? `with ${result}` : 'perhaps'}`),
+      },
+      handler: async (job, ctx) => {
+        await ctx.step('charge', () => `charged ${job.args[0]}`);
+        await ctx.step('reserve', () => Promise.reject(fail('none left')));
+      },
+    },
     'work.race': race,
     'work.family': family,
     'work.child': child,
