@@ -61,12 +61,17 @@ function ended(job: JobEnvelope): Explanation {
     return { reason: 'completed', text, ...since };
   }
   const redrive = { hint: `tocsin retry ${job.id}` };
-  if (job.state === 'cancelled') return { reason: 'cancelled', text: 'It was cancelled.', ...since, ...redrive };
+  const undo = job.undo ? ` Its steps are undone by job ${undoText(job.undo)}.` : '';
+  if (job.state === 'cancelled') return { reason: 'cancelled', text: `It was cancelled.${undo}`, ...since, ...redrive };
   const cause = job.error ? `: ${job.error.type}: ${job.error.message}` : '';
   const expired = job.error === undefined && job.expiresAt !== undefined;
-  const text = expired ? 'It expired before it could run.' : `It was discarded after attempt ${job.attempt}${cause}`;
+  const how = expired ? 'It expired before it could run.' : `It was discarded after attempt ${job.attempt}${cause}`;
+  const text = undo === '' ? how : `${how}${how.endsWith('.') ? '' : '.'}${undo}`;
   return { reason: expired ? 'expired' : 'discarded', text, ...since, ...redrive };
 }
+
+const undoText = ({ jobId, state }: NonNullable<JobEnvelope['undo']>): string =>
+  `${jobId}${state ? `, which is ${state}` : ''}`;
 
 function between(start: string | undefined, end: string | undefined): string | undefined {
   if (start === undefined || end === undefined) return undefined;
@@ -103,6 +108,8 @@ export function jobFacts(
     ['worker', blockedText(log, now)],
     ['ended', timeText(end, now)],
     ['total', between(createdAt, end)],
+    ['undone by', job.undo && undoText(job.undo)],
+    ['undoes', job.meta.undo_of],
     ['progress', progress && progressText(progress)],
     ['result', job.result],
     ...errors
@@ -137,6 +144,7 @@ export function stepText(step: JobStep, now: number): string {
     return `failed ${step.tries} times, again ${time(step.until ?? now)}: ${textOf(step.failed)}`;
   if (step.until !== undefined) return `until ${time(step.until)}`;
   if (step.resultBytes !== undefined) return `done: ${step.resultBytes} bytes`;
+  if (step.begun) return 'begun, not finished';
   return `done: ${textOf(step.result ?? null)}`;
 }
 

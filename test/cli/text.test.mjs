@@ -12,7 +12,7 @@ const { failureOf, unanswered } = await load('failure.ts', '../producer/errors.t
 const NOW = Date.parse('2026-01-01T12:00:00.000Z');
 const JOB = {
   ...{ id: '0190', type: 'email.send', queue: 'mail', state: 'available', attempt: 0, maxAttempts: 3 },
-  ...{ createdAt: '2026-01-01T11:00:00.000Z', enqueuedAt: '2026-01-01T11:00:00.000Z' },
+  ...{ createdAt: '2026-01-01T11:00:00.000Z', enqueuedAt: '2026-01-01T11:00:00.000Z', meta: {} },
 };
 
 describe('why', () => {
@@ -61,6 +61,21 @@ describe('why', () => {
     const { text, until } = explain(running, {}, NOW);
     assert.equal(text, 'It is running at w1, attempt 1 of 3. Its worker was last seen 1m ago.');
     assert.equal(until, '2026-01-01T12:01:00.000Z');
+  });
+
+  it('names the job that undoes the steps of one that has ended, and the job that it undoes', () => {
+    const undo = { jobId: '0191', state: 'active' };
+    const cancelled = { ...JOB, state: 'cancelled', cancelledAt: JOB.createdAt, undo };
+    const text = 'It was cancelled. Its steps are undone by job 0191, which is active.';
+    assert.equal(explain(cancelled, {}, NOW).text, text);
+    const error = { code: 'x', type: 'Refused', message: 'no', attempt: 1, occurredAt: JOB.createdAt };
+    const discarded = { ...JOB, state: 'discarded', attempt: 1, error, undo: { jobId: '0191' } };
+    const why = 'It was discarded after attempt 1: Refused: no. Its steps are undone by job 0191.';
+    assert.equal(explain(discarded, {}, NOW).text, why);
+    const facts = (job) => Object.fromEntries(jobFacts(job, undefined, NOW));
+    assert.equal(facts(cancelled)['undone by'], '0191, which is active');
+    assert.equal(facts({ ...JOB, meta: { undo_of: '0190' } }).undoes, '0190');
+    assert.equal(stepText({ begun: true, undo: true }, NOW), 'begun, not finished');
   });
 
   it('names the worker whose event loop was blocked while the job ran', () => {

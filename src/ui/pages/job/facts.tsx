@@ -36,18 +36,24 @@ export function JobFacts({ of: job }: { of: Job }) {
       workflow && <a href={href(`workflows/${segment(workflow.id)}`)}>step {number(workflow.step)} of a workflow</a>,
     ],
     ['Schedule', cron && <Link to={href('schedules', { open: cron })} text={cron} />],
-    [
-      'Cloned from',
-      typeof meta.cloned_from === 'string' && (
-        <a href={href(`jobs/${segment(meta.cloned_from)}`)}>{meta.cloned_from.slice(-6)}</a>
-      ),
-    ],
+    ['Cloned from', typeof meta.cloned_from === 'string' && <JobLink to={meta.cloned_from} />],
+    ['Undone by', job.undo && <JobLink to={job.undo.job_id} state={job.undo.state} />],
+    ['Undoes', typeof meta.undo_of === 'string' && <JobLink to={meta.undo_of} />],
     ['Failure group', fingerprint && <a href={href('failures', { group: fingerprint })}>Same failures</a>],
   ];
   return (
     <div class="card">
       <Facts of={entries} />
     </div>
+  );
+}
+
+function JobLink({ to: id, state }: { to: string; state?: string | undefined }) {
+  return (
+    <>
+      <a href={href(`jobs/${segment(id)}`)}>{id.slice(-6)}</a>
+      {state && `, ${state}`}
+    </>
   );
 }
 

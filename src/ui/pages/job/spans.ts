@@ -109,6 +109,7 @@ function stateOf(step: JobStep, isPending: boolean, awaits: boolean): Required<P
   if ('error' in step) return { state: 'step failed', look: BAD };
   if (step.signal) return { state: 'signal received', look: ['green', 'events'] };
   if (step.tries !== undefined) return { state: `tried ${step.tries}×`, look: ['amber', 'waiting'] };
+  if (step.begun) return { state: 'step begun', look: ['amber', 'waiting'] };
   if (step.until === undefined) return { state: 'signal timed out', look: ['amber', 'waiting'] };
   return { state: awaits ? 'waits for the signal' : isPending ? 'sleeps' : 'slept', look: WAITING };
 }

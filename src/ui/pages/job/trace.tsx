@@ -88,14 +88,14 @@ export function Trace({ of: job, reload }: { of: Job; reload: () => void }) {
 
 const mayStartAgain = (job: Job) => can('admin:write') && RETRIED.includes(job.state) && !isAsleep(job);
 
-function startAgain({ id, steps }: Job, from: string): Promise<boolean> {
+function startAgain({ id, steps, undo }: Job, from: string): Promise<boolean> {
   const all = stepsInOrder(steps).map(([name]) => name);
   const names = all.slice(all.indexOf(from));
   const forgotten = `${names.slice(0, 10).join(', ')}${names.length > 10 ? ` and ${names.length - 10} more` : ''}`;
   return askAndAct(
     {
       title: 'Run again from this step?',
-      text: `The job forgets ${forgotten}, and runs them again. Earlier steps keep their results.`,
+      text: `The job forgets ${forgotten}, and runs them again. Earlier steps keep their results${undo ? ', unless they were undone' : ''}.`,
       action: 'Run again',
     },
     () => api.post(`admin/jobs/${segment(id)}/retry`, { from }),
