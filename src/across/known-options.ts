@@ -16,7 +16,7 @@ interface LaterOption {
   option: string;
   /** The verb of a queue that came with it. An option without one gets a verb for that. */
   cameWith: keyof QueueApi;
-  isIn(job: Pick<NewJob, 'limit' | 'steps' | 'parts'>): boolean;
+  isIn(job: Pick<NewJob, 'limit' | 'steps' | 'parts' | 'awaited'>): boolean;
   /** {@link LaterOption.isIn} for jobs as JSON text; it may match too many. */
   isInText: RegExp;
 }
@@ -36,6 +36,13 @@ const LATER: readonly LaterOption[] = [
     isInText: /(?!)/,
   },
   { option: 'from', cameWith: 'stepParts', isIn: ({ parts }) => parts !== undefined, isInText: /(?!)/ },
+  {
+    option: 'runs',
+    cameWith: 'runsEnded',
+    isIn: ({ awaited }) => awaited === true,
+    // Only the handler of a job asks for these.
+    isInText: /(?!)/,
+  },
 ];
 
 /** Queues that were found to have a verb; one deploy only adds verbs. The oldest go first. */

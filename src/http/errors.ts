@@ -23,6 +23,8 @@ const HINTS: Record<ErrorCode, string> = {
   result_pruned: 'Results are kept for a limited time; raise the retention of the queue.',
   payload_too_large: 'Send less, or send a reference to where the data is stored.',
   unsupported: 'See GET /ojs/manifest for what this server supports.',
+  deadlock: 'Give the job another group, or do not wait for it.',
+  too_deep: 'Wait for fewer jobs that wait for others.',
   rate_limited: 'Wait for the time in Retry-After.',
   QUEUE_FULL: 'Wait for the time in Retry-After, or raise the bound of the queue.',
   GROUP_FULL: "Wait for the time in Retry-After, or raise max_waiting of the queue's groups.",

@@ -19,6 +19,8 @@ export type ErrorCode =
   | 'result_pruned'
   | 'payload_too_large'
   | 'unsupported'
+  | 'deadlock'
+  | 'too_deep'
   | 'rate_limited'
   | 'QUEUE_FULL'
   | 'GROUP_FULL'

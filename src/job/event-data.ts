@@ -100,6 +100,8 @@ export interface JobEvents {
     scheduled_at?: Time;
     /** The signal that it waits for. */
     signal?: string | null;
+    /** Names of the runs that it waits for. */
+    runs?: string[];
   };
   /** The protocol's name; there are no such events. */
   'job.heartbeat': OfJob;

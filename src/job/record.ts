@@ -37,8 +37,23 @@ export interface JobBody extends KeptOptions {
   workflow?: { id: string; step: number };
   /** Results of the jobs before it, when it belongs to a workflow and there are any. */
   parent_results?: unknown[];
+  /** The handler that waits for it. Never written by producers. */
+  awaited?: Awaited;
   /** Unknown top-level members (`x_*`, `ext_*`, …), echoed in every envelope. */
   extra?: Record<string, unknown>;
+}
+
+/** Whose handler waits for a job: the job, its queue, its claim, and the name (of several jobs: the place). */
+export interface Awaited {
+  by: string;
+  queue: string;
+  name: string;
+  claim: number;
+  index?: number;
+  /** How many jobs above it wait for one another. */
+  depth: number;
+  /** Groups of queues of strict order that these hold: no job of them could start. */
+  holds?: [queue: string, group: string][];
 }
 
 /** Enqueues that a job stands for: its own, and those that were merged into it or that it has replaced. */
@@ -87,6 +102,8 @@ export interface NewJob {
   group?: string;
   /** What its body says of it. */
   coalesced?: Coalesced;
+  /** A handler waits for it, as its body says: no queue is too full for it. */
+  awaited?: true;
   /** Cancelled at once, because a later entry of its batch, in another queue, replaces it. */
   superseded?: boolean;
   /** JSON text of the steps that it begins with: those of the job that it was forked from. */
@@ -175,6 +192,8 @@ export interface Snoozed {
   until: number;
   /** The job continues before that when this signal comes. */
   signal?: string;
+  /** …or when these runs have ended, or the first of them has failed. */
+  runs?: string[];
   /** The claim that ended so. */
   claim: number;
 }

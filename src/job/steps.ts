@@ -7,7 +7,7 @@ import { MAX_RESULT_BYTES } from './envelope/names';
 import { invalidRequest, notFound, payloadTooLarge } from './errors';
 import { own } from './own';
 import { stepsInOrder } from './step-order';
-import type { JobStep } from './wire';
+import type { JobStep, StepRun } from './wire';
 
 export type StepRecord = JobStep;
 
@@ -123,14 +123,25 @@ export function parseSteps(text: string | undefined): Steps {
   return Object.assign(noSteps(), text === undefined ? {} : JSON.parse(text));
 }
 
-/** What a job keeps when it begins again: its failed steps are tried again. Undefined: everything. */
-export function withoutFailures(steps: Steps): Steps | undefined {
+/**
+ * What a job keeps when it begins again: its failed steps and runs are tried again, also runs that it waited for.
+ * @param isOther another job begins with the records, which no end reaches. Undefined: everything
+ */
+export function withoutFailures(steps: Steps, isOther = false): Steps | undefined {
   const entries = Object.entries(steps);
-  if (!entries.some(([, step]) => isFailed(step))) return undefined;
-  return stepsOfEntries(entries.flatMap(([name, step]) => (isFailed(step) ? stillBegun(name, step) : [[name, step]])));
+  const dropped = entries.filter(([, step]) => !outlives(step, isOther));
+  if (dropped.length === 0) return undefined;
+  return stepsOfEntries(
+    entries.flatMap(([name, step]) => (outlives(step, isOther) ? [[name, step]] : stillBegun(name, step))),
+  );
 }
 
-const isFailed = ({ error, tries }: StepRecord): boolean => error !== undefined || tries !== undefined;
+/** Does a record hold when its job, or another one, begins again? */
+function outlives({ error, tries, run, until, timed_out }: StepRecord, isOther: boolean): boolean {
+  if (error !== undefined || tries !== undefined) return false;
+  if (run === undefined) return true;
+  return until === undefined ? !timed_out && !run.failed : run.detached === true && !isOther;
+}
 
 export const stepsOfEntries = (entries: readonly [name: string, step: StepRecord][]): Steps =>
   Object.assign(noSteps(), Object.fromEntries(entries));
@@ -144,12 +155,12 @@ export function stillBegun(name: string, { undo, seq, at }: StepRecord): [name: 
  * The records that began before this one, without failures, for a run that starts from it; those of earlier versions
  * come first. @throws {ApiError} 404 when nothing is on record under this name
  */
-export function stepsBefore(steps: Steps, name: string): Steps {
+export function stepsBefore(steps: Steps, name: string, isOther = false): Steps {
   const inOrder = stepsInOrder(steps);
   const at = inOrder.findIndex(([other]) => other === name);
   if (at < 0) throw noStep(name);
   const before = stepsOfEntries(inOrder.slice(0, at));
-  return withoutFailures(before) ?? before;
+  return withoutFailures(before, isOther) ?? before;
 }
 
 export const noStep = (name: string) => notFound('step', name, 'GET /ojs/v1/jobs/:id/steps lists what is on record.');
@@ -197,6 +208,8 @@ export class StepBook {
   isChanged = false;
   /** Large results that were added. */
   readonly parts: StepPart[] = [];
+  /** Runs that the handler has stopped waiting for. */
+  readonly abandoned: StepRun[] = [];
   private size: ReturnType<typeof sizeOf> | undefined;
 
   /** @param text JSON of what is on record @param now epoch ms @param most bytes of all large results */
@@ -221,24 +234,33 @@ export class StepBook {
       if (given.begun && before.tries !== undefined && !before.undo) this.put(name, { ...said, undo: true });
       return said;
     }
-    this.put(name, given);
+    this.replace(name, given);
     return undefined;
   }
 
-  /** Records a step in the place of what was on record. @throws {ApiError} as {@link add} */
-  put(name: string, given: StepRecord): void {
+  /** {@link put}, not for the end of a run: the job stops waiting for what it waited for under this name. */
+  replace(name: string, given: StepRecord): void {
+    const { run, until } = own(this.steps, name) ?? {};
+    this.put(name, run === undefined ? given : { ...given, run });
+    if (run && until !== undefined) this.abandoned.push(run);
+  }
+
+  /** Records a step in the place of what was on record. @param mayExceed the bytes @throws {ApiError} as {@link add} */
+  put(name: string, given: StepRecord, mayExceed = false): void {
     const before = own(this.steps, name);
     const size = this.size ?? sizeOf(this.steps);
     const seq = before?.seq ?? size.last + 1;
-    const resultBytes = bytesOfLarge(given);
-    const kept = resultBytes === 0 ? given : { result_bytes: resultBytes };
+    const large = bytesOfLarge(given);
+    // What must be recorded stands in the record where there is no other room.
+    const resultBytes = mayExceed && size.aside + large > this.most ? 0 : large;
+    const kept = resultBytes === 0 ? given : withoutResult(given, resultBytes);
     const record = { ...kept, ...(before?.undo && { undo: before.undo }), seq, at: this.now };
     const aside = size.aside + resultBytes;
     if (resultBytes > 0 && aside > this.most) throw payloadTooLarge('steps', aside, this.most);
     const count = size.count + (before === undefined ? 1 : 0);
     const bytes = size.bytes + entryBytes(name, record) - (before === undefined ? 0 : entryBytes(name, before));
     if (count > MAX_STEPS) throw payloadTooLarge('steps', count, MAX_STEPS, 'steps');
-    if (bytes > MAX_STEPS_BYTES) throw payloadTooLarge('steps', bytes, MAX_STEPS_BYTES);
+    if (bytes > MAX_STEPS_BYTES && !mayExceed) throw payloadTooLarge('steps', bytes, MAX_STEPS_BYTES);
     storable(`{"":${JSON.stringify(record)}}`, 'steps');
     this.steps[name] = record;
     if (resultBytes > 0) this.parts.push({ name, part: 1, data: `[${JSON.stringify(given.result)}]` });
@@ -267,6 +289,11 @@ function bytesOfLarge({ result }: StepRecord): number {
   const bytes = result === undefined ? 0 : utf8Bytes(JSON.stringify(result));
   if (bytes > MAX_RESULT_BYTES) throw payloadTooLarge('step.result', bytes, MAX_RESULT_BYTES);
   return bytes > LARGE_RESULT ? bytes : 0;
+}
+
+/** A record whose result is stored apart. */
+function withoutResult({ result: _, ...others }: StepRecord, bytes: number): StepRecord {
+  return { ...others, result_bytes: bytes };
 }
 
 /** Bytes of one record, with its name, its colon, and a comma or the last brace. */

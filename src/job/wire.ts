@@ -132,6 +132,10 @@ export interface StepRun {
   jobs?: number;
   ended?: number;
   failed?: number;
+  /** The queue of each, where they differ. */
+  queues?: string[];
+  /** While others run: those that have ended, by their places. */
+  ends?: [place: number, end: RunEnd][];
   stop?: true;
   detached?: true;
   /** The claim of the handler that has started them. */

@@ -40,10 +40,8 @@ type Own = keyof typeof OWN;
 export type Camel<Name> = Name extends `${infer First}_${infer Rest}` ? `${First}${Capitalize<Camel<Rest>>}` : Name;
 
 /** A type of the wire with its names in camelCase. */
-export type Named<T> = T extends readonly (infer Entry)[]
-  ? T extends unknown[]
-    ? Named<Entry>[]
-    : readonly Named<Entry>[]
+export type Named<T> = T extends readonly unknown[]
+  ? { [Index in keyof T]: Named<T[Index]> }
   : T extends object
     ? { [Name in keyof T as Camel<Name>]: Name extends Own ? T[Name] : Named<T[Name]> }
     : T;

@@ -15,6 +15,7 @@ import type { About, Feature, Host, Others } from './feature';
 import { AlertWatch } from './features/alerts/feature';
 import { Analytics, type Dataset } from './features/analytics/feature';
 import { BulkOperations } from './features/bulk/feature';
+import { Children } from './features/children/feature';
 import { CronFeature } from './features/cron/feature';
 import { DamageWatch } from './features/lifecycle/damage';
 import { Overdue } from './features/lifecycle/overdue';
@@ -140,6 +141,8 @@ export class QueueEngine {
       { messages: [noticeMessages(q.store.outbox, around.write, (id) => host.others.webhook(id))] },
       new AlertWatch(around),
       this.readers,
+      // Last: other features end jobs in a transaction, too.
+      new Children(around),
     ];
     this.relay = new OutboxRelay(
       features.flatMap(({ messages = [] }) => messages),

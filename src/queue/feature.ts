@@ -30,7 +30,7 @@ export interface Feature {
   readonly overdueAt?: number;
   /** First in every transaction: treats what is due as due. Must not throw because of a single job. */
   before?(now: number): void;
-  steps?(now: number, when: 'before' | 'after'): TransactionStep[];
+  steps?(now: number, when: 'before' | 'after'): readonly TransactionStep[];
   /** Ends each operation, as a part of it. */
   follow?(now: number): void;
   /** Cleans up, in a transaction of the alarm's own. Bounded: the rest waits for the next alarm. */
@@ -101,6 +101,8 @@ export interface Others {
   enqueue(entries: readonly BatchEntry[], idempotency?: IdempotencyKey): Promise<EnqueuedJob[]>;
   /** Enqueues each part of a message that can be accepted now; none takes the place of another. @throws for all */
   enqueueEach(entries: readonly Outcome<BatchEntry>[], idempotency: IdempotencyKey): Promise<Enqueued>;
+  /** Runs `call` on the queue that has the job, wherever it is now; 404: none has it. */
+  withJob<T>(id: string, call: (queue: QueueApi) => Promise<Outcome<T>>): Promise<Outcome<T>>;
   /** Enqueues a job into this queue whose unique policy looks across queues. */
   enqueueAcross(job: NewJob): Promise<Outcome<EnqueuedJob>>;
   /** Begins to reserve unique fingerprints under a new ticket. @param coordinator the queue that can give it up */

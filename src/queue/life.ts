@@ -7,6 +7,7 @@ import type { Here } from '../across/batch';
 import { enqueueEntry, enqueueOnce } from '../across/enqueue';
 import { enqueueEach } from '../across/enqueue-many';
 import { noteIds } from '../across/ids';
+import { withJob } from '../across/locate';
 import { Reservations } from '../across/reservation';
 import { takeHeartbeat } from '../across/workers';
 import { type Env, usableConfig } from '../config';
@@ -311,6 +312,7 @@ export class QueueLife {
           ),
         enqueue: async (entries, idempotency) => (await enqueueOnce(this.env, entries, true, idempotency)).jobs,
         enqueueEach: (entries, idempotency) => enqueueEach(this.env, entries, idempotency, true),
+        withJob: (id, call) => withJob(this.env, id, call),
         enqueueAcross: (job) => this.enqueueAcross(job),
         reservations: (coordinator) => new Reservations(this.env, uuidv7(), coordinator),
         destroy: (at) => this.destroy(at),

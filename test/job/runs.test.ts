@@ -25,7 +25,7 @@ describe('the runs of a snooze', () => {
       { name: 'thumbs', jobs: [job, job], all: true, stop: true },
       { name: 'before' },
     ];
-    const outcome = { kind: 'snoozed', snooze: {}, runs };
+    const outcome = { kind: 'snoozed', snooze: {}, runs: JSON.stringify(runs) };
     expect(nack(runs)).toEqual({ ok: true, value: outcome });
     expect(readAnswered({ status: 'snoozed', runs }, NOW)).toEqual(outcome);
   });

@@ -7,7 +7,7 @@ import { mintId } from '../../src/job/ids';
 import { prepareBulk } from '../../src/queue/features/shares/action';
 import { abortBatch, commitBatch, decideBatch, decisionOf } from '../../src/queue/features/shares/batch';
 import { prepareBatch } from '../../src/queue/features/shares/enqueue';
-import { cancelSteps } from '../../src/queue/features/workflow/steps';
+import { cancelOpen } from '../../src/queue/jobs/cancel';
 import { DECISION, SHARE } from '../../src/queue/store/batches';
 import type { QueueApi } from '../../src/rpc/queue';
 import { holds, same } from './agree';
@@ -158,7 +158,7 @@ function cancelLocked(scene: Scene, { pick: at }: StepOfShare<'cancel-locked'>):
   const locked = model.jobs.filter(({ undecided, state }) => undecided !== undefined && state !== 'gone');
   const job = locked.length > 0 ? locked[at % locked.length] : scene.pick(at);
   if (!job) return;
-  scene.attempt((now) => cancelSteps(q, [job.id], now));
+  scene.attempt((now) => cancelOpen(q, [job.id], now));
   scene.tidy();
   if (!isOpen(job)) return;
   delete job.undecided;

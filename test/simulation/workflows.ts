@@ -3,7 +3,8 @@
  * on the way. What a workflow hears twice it hears in the same words.
  */
 import fc from 'fast-check';
-import { cancelSteps, startSteps } from '../../src/queue/features/workflow/steps';
+import { startSteps } from '../../src/queue/features/workflow/steps';
+import { cancelOpen } from '../../src/queue/jobs/cancel';
 import { ENDING } from '../../src/queue/store/workflow-endings';
 import type { Ending, WorkflowApi } from '../../src/rpc/workflow';
 import { holds, same } from './agree';
@@ -100,7 +101,7 @@ function cancelAll(scene: Scene, { pick: at }: StepOfWorkflow<'cancel-steps'>): 
   const starts = startsOf(model);
   const one = starts[at % Math.max(1, starts.length)];
   if (!one) return;
-  scene.attempt((now) => cancelSteps(q, one.ids, now));
+  scene.attempt((now) => cancelOpen(q, one.ids, now));
   scene.tidy();
   for (const job of model.jobs) {
     if (one.ids.includes(job.id) && ['waiting', 'pending', 'active'].includes(job.state)) model.cancel(job, scene.now);

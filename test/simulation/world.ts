@@ -77,6 +77,7 @@ const NOBODY = {
   desk: never('no key of this history counts in all queues'),
   enqueue: never('no handler of this history enqueues'),
   enqueueEach: never('no handler of this history enqueues'),
+  withJob: never('no handler of this history waits for jobs'),
 };
 
 /** An engine beside the one that lives, over the same storage. */

@@ -89,7 +89,7 @@ export async function cloneJob(c: AppContext) {
   const parsed = await withFingerprint(parseJob(cloneOf(view, changes, pathParam(c, 'id')), context));
   if (from !== undefined) {
     const recorded = await callJob(c, (queue, id) => queue.steps(id));
-    const before = stepsBefore(parseSteps(recorded), readStepName(from, 'from'));
+    const before = stepsBefore(parseSteps(recorded), readStepName(from, 'from'), true);
     const steps = forFork(before, view.record.undo !== undefined);
     const large = Object.keys(steps).filter((name) => steps[name]?.result_bytes !== undefined);
     parsed.job.steps = JSON.stringify(steps);

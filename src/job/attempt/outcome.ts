@@ -4,7 +4,6 @@
 import type { ErrorData } from '../errors';
 import type { LogLine } from '../log';
 import type { ReportedError, Snooze } from '../record';
-import type { RunRequest } from '../wire';
 import type { Progress } from './notes';
 
 export interface AttemptName {
@@ -44,9 +43,16 @@ export type AttemptOutcome = OutcomeNotes &
   (
     | { kind: 'completed' /** JSON text, if there is a result. */; result?: string }
     | { kind: 'failed'; error: AttemptFailure }
-    | { kind: 'snoozed'; snooze: Snooze /** Jobs that it waits for. */; runs?: RunRequest[] }
+    /** `runs`: JSON text of `RunRequest[]`. `enqueuer`: whose handler asks for them, when it was pushed. */
+    | { kind: 'snoozed'; snooze: Snooze; runs?: string; enqueuer?: Enqueuer }
     | { kind: 'released'; release: Release }
   );
+
+/** A handler's target, and the queues in which it may enqueue; absent: in any. */
+export interface Enqueuer {
+  name: string;
+  mayEnqueue?: readonly string[];
+}
 
 export type Release =
   /** The attempt counts. If it was the last one, it fails with this error. */

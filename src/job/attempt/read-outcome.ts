@@ -21,6 +21,7 @@ import type { ReportedError, Snooze } from '../record';
 import { readRuns } from '../runs';
 import { readStepName, readSteps, stepsText } from '../steps';
 import { parseTimestamp } from '../time';
+import type { RunRequest } from '../wire';
 import { boundedError } from './bounded-error';
 import { checkpointContent, readProgress } from './notes';
 import { type AttemptOutcome, failed, type OutcomeNotes, type Release } from './outcome';
@@ -122,6 +123,8 @@ export function readNacked(body: Json, now: number): AttemptOutcome {
   return { kind: 'released', release: attempt_used === false ? UNUSED : { attempt: 'used', error }, ...notes };
 }
 
+const runsText = (runs: readonly RunRequest[] | undefined) => (runs?.length ? JSON.stringify(runs) : undefined);
+
 /** When the job continues: `in` (a duration), `until` (a time), `signal`, `runs`; and the steps so far. */
 const readSnooze =
   (now: number): Reader<AttemptOutcome & { kind: 'snoozed' }> =>
@@ -133,8 +136,8 @@ const readSnooze =
     const signal = optional(value, 'signal', readStepName, path);
     if (after !== undefined && until !== undefined)
       throw invalidRequest(`${path}until`, `Name ${path}in or ${path}until.`);
-    const runs = optional(value, 'runs', readRuns, path);
-    if (after === undefined && until === undefined && signal === undefined && !runs?.length) {
+    const runs = runsText(optional(value, 'runs', readRuns, path));
+    if (after === undefined && until === undefined && signal === undefined && runs === undefined) {
       throw invalidRequest(field, `${field} must name in, until, signal or runs.`);
     }
     const steps = given(optional(value, 'steps', readSteps, path), stepsText);
@@ -179,8 +182,8 @@ function outcomeIn(entry: Json): AttemptOutcome {
   if (entry.status === 'failed') return failed(usableError(entry.error));
   if (entry.status === 'again') return { kind: 'released', release: { attempt: 'goes_on' } };
   if (entry.status === 'snoozed') {
-    const runs = given(entry.runs, (asked) => readRuns(asked, 'runs'));
-    const snooze = answeredSnooze(entry, runs !== undefined && runs.length > 0);
+    const runs = runsText(given(entry.runs, (asked) => readRuns(asked, 'runs')));
+    const snooze = answeredSnooze(entry, runs !== undefined);
     return snooze
       ? { kind: 'snoozed', snooze, ...defined({ runs }) }
       : invalidAnswer('The handler snoozed without a time: in (ms), until (epoch ms), signal or runs.');

@@ -35,11 +35,16 @@ export function parseEachChild(
     children.map((child, index) => {
       const path = `enqueue[${index}]`;
       return eventualOutcomeOf(async () => {
-        withinBytes(storableText(child, path), MAX_ENVELOPE_BYTES, path);
-        return await withFingerprint(parseJob(withParent(child, parent), { now, path }));
+        return await withFingerprint(parseChild(child, parent, now, path));
       }, index);
     }),
   );
+}
+
+/** Reads one job. @param path of it in the request @throws {ApiError} 400, 413, 422 */
+export function parseChild(child: Record<string, unknown>, parent: Parent, now: number, path: string): ParsedJob {
+  withinBytes(storableText(child, path), MAX_ENVELOPE_BYTES, path);
+  return parseJob(withParent(child, parent), { now, path });
 }
 
 /** The child with its parent's id in `meta`, and the parent's trace unless it has one of its own. */

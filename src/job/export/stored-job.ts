@@ -27,7 +27,8 @@ import { FLAWS, unstorableIn } from '../envelope/storable';
 import { invalidPayload, invalidRequest } from '../errors';
 import type { LogLine } from '../log';
 import { optionsThat } from '../options';
-import type { Coalesced, JobBody, JobErrorEntry, JobHistory, Snoozed, UnusedClaims } from '../record';
+import type { Awaited, Coalesced, JobBody, JobErrorEntry, JobHistory, Snoozed, UnusedClaims } from '../record';
+import { MAX_HELD } from '../runs';
 import { readStepPart, type StepPart } from '../steps';
 
 /** `waiting`: it is scheduled, available or retryable, by its `due_at` and the clock. `dead`: a dead letter. */
@@ -147,6 +148,7 @@ const readHistory = exactly<JobHistory>()({
     since: required(readMoment),
     until: required(readMoment),
     signal: readString,
+    runs: readList(1000, readString),
     claim: required(readCount),
   }),
   begun: readCount,
@@ -198,11 +200,22 @@ const readJobLine = exactly<StoredJob>()({
 });
 
 /** Members of a body that are not options. */
-const BESIDE = ['type', 'args', 'meta', 'expires_at_written', 'fingerprint', 'coalesced', 'parent_results', 'extra'];
+const BESIDE = [
+  ...['type', 'args', 'meta', 'expires_at_written', 'fingerprint', 'coalesced', 'parent_results', 'awaited', 'extra'],
+];
 const STORED_OPTIONS = optionsThat('stored');
 const BODY: ReadonlySet<string> = new Set([...BESIDE, ...STORED_OPTIONS]);
 
 const readCoalesced = exactly<Coalesced>()({ since: required(readMoment), calls: required(readCount) });
+const readAwaited = exactly<Awaited>()({
+  by: required(readUuidV7),
+  queue: required(readString),
+  name: required(readString),
+  claim: required(readCount),
+  index: readCount,
+  depth: required(readCount),
+  holds: readList(MAX_HELD, readAny) as Reader<[string, string][]>,
+});
 const FINGERPRINT = /^[0-9a-f]{64}$/;
 
 /** Where a job is read from, and where it goes. */
@@ -251,8 +264,9 @@ async function bodyText(body: Record<string, unknown>, type: string, context: St
   }
   if (!isJobType(type)) throw invalidRequest(`${context.path}.type`, `${context.path}.type ${TYPE_RULE}.`);
   if (body.type !== type) throw invalidRequest(`${path}.type`, `${path}.type must be the type of the job.`);
-  const { extra, fingerprint, coalesced, parent_results, expires_at_written, scheduled_at, expires_at, ...written } =
-    body;
+  const { extra, fingerprint, coalesced, parent_results, awaited, expires_at_written, ...rest } = body;
+  const { scheduled_at, expires_at, ...written } = rest;
+  optional(body, 'awaited', readAwaited, `${path}.`);
   for (const name of ['scheduled_at', 'expires_at']) optional(body, name, readMoment, `${path}.`);
   optional(body, 'expires_at_written', readString, `${path}.`);
   optional(body, 'coalesced', readCoalesced, `${path}.`);

@@ -1,7 +1,8 @@
 /** Cancels any job that has not ended, even one that runs. If its runner continues, its report is refused. */
 
 import type { JobView } from '../../job/record';
-import { mustFind, viewOfRow } from '../read/find';
+import { TERMINAL_STATES } from '../../job/states';
+import { find, mustFind, viewOf, viewOfRow } from '../read/find';
 import { leaveShare } from '../store/batches';
 import { STATE } from '../store/job-row';
 import { move } from '../store/jobs';
@@ -26,4 +27,13 @@ export function cancel(q: QueueParts, id: string, now: number): JobView {
   delete history.retry_delay_ms;
   if (active) history.started_at = active.startedAt;
   return viewOfRow(q, move(q, row, 'cancel', { state: STATE.cancelled, history }, now), now);
+}
+
+/** Cancels those of these jobs that have not ended. @returns those that are not here @throws {ApiError} 503 */
+export function cancelOpen(q: QueueParts, ids: readonly string[], now: number): string[] {
+  return ids.filter((id) => {
+    const found = find(q, id);
+    if (found?.row && !TERMINAL_STATES.includes(viewOf(q, found, now).record.state)) cancel(q, id, now);
+    return !found;
+  });
 }

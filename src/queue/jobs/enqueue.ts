@@ -193,8 +193,10 @@ export function arrivalOf(plan: EnqueuePlan): Arrival {
 export function enqueue(q: QueueParts, jobs: readonly NewJob[], now: number, mayDrop = true): EnqueueReceipt {
   const plan = planJobs(q, jobs, now);
   refuseTooMuchToTell(plan.placements, now);
-  makeGroupRoom(q, plan.placements, () => new Set(arrivalOf(plan).replaces), now, mayDrop);
-  const bounded = isBounded(q);
+  // A full queue of jobs that wait for others would never empty.
+  const isExempt = jobs.every(({ awaited }) => awaited);
+  if (!isExempt) makeGroupRoom(q, plan.placements, () => new Set(arrivalOf(plan).replaces), now, mayDrop);
+  const bounded = isBounded(q) && !isExempt;
   if (bounded) makeRoom(q, arrivalOf(plan), now, mayDrop);
   const receipt = insertJobs(q, plan, now);
   const pressure = bounded ? pressureOf(q) : undefined;
@@ -202,6 +204,14 @@ export function enqueue(q: QueueParts, jobs: readonly NewJob[], now: number, may
   if (q.store.gates.isStrict) warnOfPriority(q, receipt.jobs, jobs);
   warn(q, receipt.jobs, jobs, now);
   return receipt;
+}
+
+/**
+ * Inserts jobs that a handler of this queue waits for, however full it is. @param jobs checked @returns their ids
+ */
+export function enqueueAwaited(q: QueueParts, jobs: readonly NewJob[], now: number): string[] {
+  const placements = jobs.map((job) => ({ job, replaces: [] }));
+  return insertJobs(q, { placements, accumulated: [], tidy: () => undefined }, now).jobs.map(({ record }) => record.id);
 }
 
 /** Runs of plain jobs from this length on are inserted by one statement; shorter ones are cheaper one by one. */

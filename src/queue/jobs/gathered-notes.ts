@@ -1,7 +1,7 @@
 /** Checkpoints and steps in one message's reports: a row may have 1.7 MB, so it is read and written once. */
 import { StepBook, type StepRecord } from '../../job/steps';
 import type { Stored } from '../store/parts';
-import { whole } from './steps';
+import { saveBook, whole } from './steps';
 
 interface JobNotes {
   steps?: StepBook;
@@ -45,7 +45,7 @@ export class GatheredNotes {
     const { steps, checkpoint } = this.said.get(key) ?? {};
     this.said.delete(key);
     if (checkpoint) q.store.checkpoints.save(key, checkpoint.content, now, checkpoint.saves);
-    if (steps?.isChanged) q.store.checkpoints.saveSteps(key, steps.text, now, steps.parts);
+    if (steps) saveBook(q, key, steps, now);
   }
 
   end(): void {

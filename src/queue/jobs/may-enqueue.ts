@@ -1,5 +1,6 @@
 /** Which jobs a queue accepts: none while it drains, is being deleted or is full, and only those of its types. */
-import { ApiError, conflict, invalidRequest } from '../../job/errors';
+import type { Enqueuer } from '../../job/attempt/outcome';
+import { ApiError, conflict, invalidRequest, refusal } from '../../job/errors';
 import type { Configured, Named, StoredQueue } from '../store/parts';
 import { refuseWhenFull } from '../store/storage';
 
@@ -16,6 +17,13 @@ export function refuseNewcomers(q: StoredQueue): void {
     expected_state: 'active or paused',
   });
   throw new ApiError({ ...data, hint: 'Resume the queue, or enqueue into another one.' });
+}
+
+/** May the handler of a target enqueue there? @throws {ApiError} 403 */
+export function refuseElsewhere({ name, mayEnqueue }: Enqueuer, queue: string): void {
+  if (mayEnqueue === undefined || mayEnqueue.includes('*') || mayEnqueue.includes(queue)) return;
+  const message = `${name} may not enqueue in queue ${queue}: its mapping in HANDLERS does not list it in may_enqueue.`;
+  throw refusal(403, 'forbidden', message, { details: { queue } });
 }
 
 /** @throws {ApiError} 409 while the queue is being deleted */

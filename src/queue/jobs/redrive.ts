@@ -18,7 +18,7 @@ import { forgetKey } from '../store/unique-keys';
 import { movable } from './legal-move';
 import { patch } from './patch';
 import { refuseMoving } from './refuse-moving';
-import { keptSteps } from './steps';
+import { forgetOthers, keptSteps } from './steps';
 import { endUndo, planUndo } from './undo';
 
 export function secondLife(row: JobRow, override: Override = {}): { body: JobBody; history: JobHistory } {
@@ -92,7 +92,7 @@ export function redrive(q: QueueParts, id: string, options: RedriveOptions, now:
     },
     now,
   );
-  if (steps) q.store.checkpoints.saveSteps(row.key, JSON.stringify(steps), now);
+  if (steps) forgetOthers(q, row.key, steps, now);
   const view = change ? patch(q, { ...change, id }, now) : viewOfRow(q, after, now);
   return undo.isUndone && from === undefined ? { ...view, begins_anew: true } : view;
 }

@@ -53,7 +53,7 @@ export class Settlement {
         this.completions.add({ row, attempt: runningAttempt(active), result: outcome.result });
         return row;
       case 'snoozed':
-        return snooze(q, row, active, outcome.snooze, parseSteps(outcome.steps), now);
+        return snooze(q, row, active, outcome, now);
       case 'released':
         return this.release(row, active, outcome.release);
       case 'failed':

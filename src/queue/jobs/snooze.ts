@@ -2,12 +2,15 @@
  * Snoozing: the handler continues later, at a moment or a signal. The attempt is not used up, and nothing is written
  * meanwhile.
  */
+import type { AttemptOutcome, OutcomeNotes } from '../../job/attempt/outcome';
 import { MAX_DURATION_MS } from '../../job/duration';
+import { defined } from '../../job/envelope/fields';
 import { conflict } from '../../job/errors';
 import { firstStart } from '../../job/history';
 import { own } from '../../job/own';
 import type { JobView, Snooze } from '../../job/record';
-import { isFinal, parseSteps, type Steps } from '../../job/steps';
+import { isPendingRun, mayContinue } from '../../job/runs';
+import { isFinal, parseSteps, StepBook, type Steps } from '../../job/steps';
 import type { SignalReceipt, SignalRequest, StepAnswer } from '../../rpc/workers';
 import { mustFind, viewOfRow } from '../read/find';
 import type { Active } from '../store/active';
@@ -19,25 +22,44 @@ import { isSnoozed, stateOf } from '../store/rows';
 import { giveBackToChunk, goBack, isOutOfTurn } from './chunk-order';
 import { openRow } from './fence';
 import { refuseMoving } from './refuse-moving';
-import { recordedSteps, recordSteps, replaceStep } from './steps';
+import { Runs } from './runs';
+import { recordedSteps, recordSteps, replaceStep, saveBook } from './steps';
 
 /** Pause of a handler that continues at once without anything new on record, ms: it might do so for ever. */
 const IDLE_PAUSE_MS = 1_000;
 
-/** Ends the attempt and records its steps. Two rows, one more for steps. @throws {ApiError} 413 for too many steps */
-export function snooze(q: QueueParts, row: JobRow, active: Active, asked: Snooze, said: Steps, now: number): JobRow {
+/**
+ * Ends the attempt, records its steps, and starts the jobs that it waits for. Two rows, one more for steps and runs.
+ * @throws {ApiError} 400, 413 for too many steps; then nothing has changed
+ */
+export function snooze(
+  q: QueueParts,
+  row: JobRow,
+  active: Active,
+  { snooze: asked, steps: text, ...outcome }: OutcomeNotes & AttemptOutcome & { kind: 'snoozed' },
+  now: number,
+): JobRow {
   const { signal } = asked;
-  const { steps, isNew } = recordSteps(q, row.key, said, now);
+  const said = parseSteps(text);
+  const runs = outcome.runs === undefined ? undefined : new Runs(q, row, active, outcome, now);
+  const book = new StepBook(q.store.checkpoints.steps(row.key), now);
+  for (const [name, record] of Object.entries(said)) book.add(name, record);
+  const deadline = runs?.plan(book) ?? Number.POSITIVE_INFINITY;
+  runs?.start();
+  saveBook(q, row.key, book, now);
   if (isOutOfTurn(q, active)) return giveBackToChunk(q, row, active, now);
-  const isHere = waitedFor(asked, said).some((name) => own(steps, name)?.signal !== undefined);
-  const wanted = isHere ? now : momentOf(asked, now);
+  const { steps, isChanged: isNew } = book;
+  const isHere =
+    waitedFor(asked, said).some((name) => own(steps, name)?.signal !== undefined) ||
+    (runs !== undefined && mayContinue(steps, runs.names));
+  const wanted = isHere ? now : Math.max(now, Math.min(momentOf(asked, now), deadline));
   const until = wanted <= now && !isNew && !isHere ? now + IDLE_PAUSE_MS : wanted;
   const history = historyOf(row);
   history.first_started_at = firstStart(history) ?? active.startedAt;
   history.started_at = active.startedAt;
-  history.snoozed = { since: now, until, claim: active.claim, ...(signal !== undefined && { signal }) };
+  history.snoozed = { since: now, until, claim: active.claim, ...defined({ signal, runs: runs?.names }) };
   delete history.unused;
-  if (isSuspended(asked, said, isNew)) history.begun = active.attempt;
+  if (runs || isSuspended(asked, said, isNew)) history.begun = active.attempt;
   // A job that continues at once keeps its place.
   const place = until > now ? { availableAt: until } : { due_at: row.due_at ?? row.enqueued_at };
   return goBack(q, row, 'snooze', { ...place, history }, now);
@@ -71,7 +93,7 @@ export function signal(q: QueueParts, { job_id, name, payload }: SignalRequest, 
   const row = openRow(q, { job_id }, 'its signals', now);
   const before = own(recordedSteps(q, row.key), name);
   if (before?.signal) return { job: viewOfRow(q, row, now), at: before.signal.at };
-  if (before && (isFinal(before) || before.tries !== undefined || before.begun)) {
+  if (before && (isFinal(before) || before.tries !== undefined || before.run || before.begun)) {
     const why = before.timed_out ? 'has stopped waiting for it' : 'has a step of that name';
     throw conflict(`Signal ${name} comes too late for job ${job_id}, which ${why}.`, { job_id, signal: name });
   }
@@ -99,12 +121,13 @@ export function answerStep(q: QueueParts, { job_id, name, result }: StepAnswer, 
     throw refused('the job is active.', 'Try again when the attempt has ended, or cancel the job.');
   refuseMoving(q, row);
   const before = own(recordedSteps(q, row.key), name);
-  if (before?.until !== undefined && before.tries === undefined) {
+  const isWaiting = before?.tries !== undefined || isPendingRun(before);
+  if (before?.until !== undefined && !isWaiting) {
     throw refused('the job sleeps, or waits for a signal, under this name.', 'Send the signal instead.');
   }
   if (before && isFinal(before) && before.error === undefined) throw refused('it has a result on record.');
   replaceStep(q, row.key, name, { result: JSON.parse(result) }, now);
-  return viewOfRow(q, before?.tries === undefined ? row : wake(q, row, undefined, now), now);
+  return viewOfRow(q, isWaiting ? wake(q, row, undefined, now) : row, now);
 }
 
 /** Continues the job now if it waits for this signal. @param name undefined: its handler has said that it does */

@@ -3,6 +3,7 @@
  * and redrives.
  */
 import { own } from '../../job/own';
+import { isPendingRun } from '../../job/runs';
 import {
   MAX_INLINE_BYTES,
   noStep,
@@ -36,17 +37,17 @@ export function recordSteps(q: Stored, key: number, said: Steps, now: number): {
 }
 
 /** Reads the records of a job, and writes them if `change` has changed them. */
-function inBook<T>(
-  { store: { checkpoints } }: Stored,
-  key: number,
-  now: number,
-  most: number | undefined,
-  change: (book: StepBook) => T,
-): T {
-  const book = new StepBook(checkpoints.steps(key), now, most);
+function inBook<T>(q: Stored, key: number, now: number, most: number | undefined, change: (book: StepBook) => T): T {
+  const book = new StepBook(q.store.checkpoints.steps(key), now, most);
   const changed = change(book);
-  if (book.isChanged) checkpoints.saveSteps(key, book.text, now, book.parts);
+  saveBook(q, key, book, now);
   return changed;
+}
+
+/** Writes the records of a job if they have changed. Runs that its handler waits for no longer are cancelled. */
+export function saveBook({ store: { checkpoints, runs } }: Stored, key: number, book: StepBook, now: number): void {
+  if (book.isChanged) checkpoints.saveSteps(key, book.text, now, book.parts);
+  for (const run of book.abandoned) runs.abandon(run);
 }
 
 /** A record with its result, however large that is. */
@@ -68,9 +69,17 @@ export function keptSteps(q: Stored, key: number, from: string | undefined, isUn
   return isUndone ? {} : withoutFailures(steps);
 }
 
+/** Keeps only these records of a job that begins again; runs among the others are cancelled. One row. */
+export function forgetOthers(q: Stored, key: number, kept: Steps, now: number): void {
+  for (const [name, record] of Object.entries(recordedSteps(q, key))) {
+    if (own(kept, name) === undefined && isPendingRun(record)) q.store.runs.abandon(record.run);
+  }
+  q.store.checkpoints.saveSteps(key, JSON.stringify(kept), now);
+}
+
 /** Records a step in the place of what was on record of it. One row. @throws {ApiError} 413 */
 export function replaceStep(q: Stored, key: number, name: string, record: StepRecord, now: number): void {
-  inBook(q, key, now, undefined, (book) => book.put(name, record));
+  inBook(q, key, now, undefined, (book) => book.replace(name, record));
 }
 
 /** Records one step. @param record JSON text @returns the earlier record, which wins. @throws {ApiError} 413 */

@@ -115,6 +115,7 @@ function archive(q: QueueParts, { row, attempt, result }: Completion, now: numbe
   if (progress) q.store.progress.remove(row.key);
   const log = q.observed.logs.with(history.log, active);
   if (active) q.observed.logs.ends(active);
+  noteCompletion(q, row, result, now);
   const checkpointed = q.store.checkpoints.sizeOf(row.key) > 0;
   const own = keptUntil(q, row, 'completed', now);
   const until = own ?? now + q.config.retentionMs('completed');
@@ -148,7 +149,6 @@ function archive(q: QueueParts, { row, attempt, result }: Completion, now: numbe
     q.store.checkpoints.remove(row.key);
     forgetIdentity(q, row);
   }
-  noteCompletion(q, row, result, now);
   q.observed.meters.completed(row.type, attempt.startedAt, now);
   emitCompleted(q, row, attempt, active ? active.group : groupOfRow(row), now);
   return until > now;

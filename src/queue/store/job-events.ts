@@ -117,7 +117,12 @@ function eventsOf(made: MadeMove): Event[] {
       ];
     }
     case 'snooze':
-      return [['job.snoozed', { attempt: attempt + 1, scheduled_at, signal: history().snoozed?.signal }]];
+      return [
+        [
+          'job.snoozed',
+          { attempt: attempt + 1, scheduled_at, signal: history().snoozed?.signal, runs: history().snoozed?.runs },
+        ],
+      ];
     case 'signal':
       return [['job.enqueued', { attempt, signal: before.history && historyOf(before).snoozed?.signal }]];
     case 'quarantine':

@@ -29,6 +29,7 @@ import { LockTable } from './locks';
 import type { Carrier } from './meters-table';
 import { ProgressTable } from './progress';
 import { readPriorities } from './ranks';
+import { RunNotes } from './run-notes';
 import { SIZES, type Sizes } from './sizes';
 import { StorageGauge } from './storage';
 import { Tally } from './tally';
@@ -67,6 +68,7 @@ export class JobStore {
   readonly readAhead = new Map<number, JobRow>();
   readonly outbox: Outbox;
   readonly inbox: Inbox;
+  readonly runs = new RunNotes();
   readonly progress: ProgressTable;
   readonly checkpoints: CheckpointTable;
   readonly crons: CronTable;

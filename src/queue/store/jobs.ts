@@ -364,9 +364,9 @@ export function remove(
   q.store.gates.changed(row.key, row.holds_group, null);
   q.store.tally.left(row);
   q.store.progress.remove(row.key);
+  if (kind === 'purge') noteFailure(q, row, false, note?.reason === undefined ? {} : { reason: note.reason }, now);
   q.store.checkpoints.remove(row.key);
   forgetIdentity(q, row);
-  if (kind === 'purge') noteFailure(q, row, false, note?.reason === undefined ? {} : { reason: note.reason }, now);
   emit(q, { move: kind, before: row, after: row, active, now, ...note });
 }
 

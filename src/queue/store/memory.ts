@@ -84,6 +84,7 @@ export class QueueMemory<H extends Handlers = Handlers> implements Memory, Queue
     store.flush(this.config.retentionMs('completed'));
     const routes = this.config.defaults?.webhooks ?? [];
     if (routes.length > 0) gatherNotices(store.outbox, routes, observed.events.unpublished());
+    store.runs.post(store.outbox);
     store.outbox.flush();
     observed.meters.flush();
     store.flushBlocks(this.wake.workArrived);
@@ -115,6 +116,7 @@ class Mark implements Undo {
   private readonly retries: RetriesMark;
   private readonly events: number;
   private readonly messages: number;
+  private readonly runs: number;
   private readonly logs: number;
   private readonly isFirstLimit: boolean;
   private readonly meters: MetersMark;
@@ -129,6 +131,7 @@ class Mark implements Undo {
     this.retries = store.blocks.retries.mark();
     this.events = observed.events.pendingCount;
     this.messages = store.outbox.size;
+    this.runs = store.runs.size;
     this.logs = observed.logs.changes;
     this.isFirstLimit = store.limiters.mark();
     this.meters = observed.meters.mark();
@@ -148,6 +151,7 @@ class Mark implements Undo {
     const { store, observed, wake } = this.q;
     observed.events.rollback(this.events);
     store.outbox.rollback(this.messages);
+    store.runs.rollback(this.runs);
     store.limiters.rollback(this.isFirstLimit);
     observed.meters.rollback(this.meters);
     observed.logs.rollback(this.logs);

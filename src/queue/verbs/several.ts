@@ -6,6 +6,7 @@ import type { JobView } from '../../job/record';
 import type { BulkCheck, MovedJob, MoveRequest } from '../../rpc/operations';
 import type { UniqueQuestion } from '../../rpc/queue';
 import type { EnqueueReceipt, RememberedAnswer } from '../../rpc/receipts';
+import type { RunEnding } from '../../rpc/runs';
 import type { UniquePlace } from '../../rpc/uniques';
 import type { StepStart } from '../../rpc/workflow';
 import {
@@ -27,9 +28,11 @@ import * as batches from '../features/shares/batch';
 import { prepareBatch } from '../features/shares/enqueue';
 import { adopt } from '../features/transfer/adopt';
 import { adoptMoved, beginMove, considerMove, planMove } from '../features/transfer/moves';
-import { cancelSteps, startSteps } from '../features/workflow/steps';
+import { startSteps } from '../features/workflow/steps';
+import { cancelOpen } from '../jobs/cancel';
 import { AnswerRoom, conflictsHere } from '../jobs/conflicts';
 import { heldUniques } from '../jobs/held-uniques';
+import { endRuns } from '../jobs/runs';
 import { taken } from '../jobs/schema-misfits';
 import type { QueueLife } from '../life';
 import { chosenIds, knownIds } from '../read/ids';
@@ -135,6 +138,16 @@ export const SEVERAL_VERBS = {
    * start is divisible: there is no room now.
    */
   startSteps: write((q, now, start: StepStart) => startSteps(q, start, now)),
-  /** Cancels those of these jobs that have not ended. */
-  cancelSteps: writeIfExists((q, now, ids: string[]) => cancelSteps(q, ids, now), nothing, jobs),
+  /** Cancels those of these jobs that have not ended: which are not here. Objects of earlier versions do not say. */
+  cancelSteps: writeIfExists(
+    (q, now, ids: string[]): string[] | undefined => cancelOpen(q, ids, now),
+    (ids) => ids,
+    jobs,
+  ),
+  /** Jobs have ended that handlers wait for: those whose handlers are not here. A repeated call changes nothing. */
+  runsEnded: writeIfExists(
+    (q, now, endings: RunEnding[]) => endRuns(q, endings, now),
+    (endings) => endings,
+    (endings) => jobs(endings.map(({ by }) => by)),
+  ),
 } satisfies Verbs<QueueLife>;

@@ -5,15 +5,16 @@
  */
 
 import { v7 as uuidv7 } from 'uuid';
-import type { TargetConfig } from '../../../dispatch/config';
 import { type MessageKind, posted } from '../../../durable/outbox-relay';
 import { errorDataOf } from '../../../durable/platform-errors';
+import type { Enqueuer } from '../../../job/attempt/outcome';
 import { type Parent, parseChildren, parseEachChild } from '../../../job/envelope/children';
 import type { ParsedJob } from '../../../job/envelope/parse';
-import { ApiError, type ErrorData, refusal } from '../../../job/errors';
+import { ApiError, type ErrorData } from '../../../job/errors';
 import { bytesOf, grouped } from '../../../job/size';
 import type { IdempotencyKey } from '../../../rpc/receipts';
 import type { Host } from '../../feature';
+import { refuseElsewhere } from '../../jobs/may-enqueue';
 
 /** The kind of their outbox messages. */
 export const CHILDREN = 'children';
@@ -31,9 +32,6 @@ interface ChildrenMessage {
   each?: true;
 }
 
-/** The queues in which the handler's target may enqueue. */
-export type Enqueuer = Pick<TargetConfig, 'name' | 'mayEnqueue'>;
-
 /** Reads the jobs. @throws {ApiError} as {@link parseChildren}; 403 for a queue in which the target may not enqueue */
 export async function childrenOf(
   target: Enqueuer,
@@ -42,12 +40,8 @@ export async function childrenOf(
   now: number,
 ): Promise<ParsedJob[]> {
   const jobs = await parseChildren(children, parent, now);
-  const { name, mayEnqueue } = target;
-  if (mayEnqueue === undefined || mayEnqueue.includes('*')) return jobs;
-  const elsewhere = jobs.find(({ queue }) => !mayEnqueue.includes(queue))?.queue;
-  if (elsewhere === undefined) return jobs;
-  const message = `${name} may not enqueue in queue ${elsewhere}: its mapping in HANDLERS does not list it in may_enqueue.`;
-  throw refusal(403, 'forbidden', message, { details: { queue: elsewhere } });
+  for (const { queue } of jobs) refuseElsewhere(target, queue);
+  return jobs;
 }
 
 /** The outbox messages that carry these jobs, as JSON texts. @throws {ApiError} as {@link childrenOf} */

@@ -197,6 +197,7 @@ function withVerdict(target: PushTarget, { claimed, isOpen }: Passenger, outcome
     const message = 'The handler asked for a live connection, which this call had, or which its Worker cannot have.';
     return failed({ code: 'invalid_response', type: 'invalid_response', message, retryable: true });
   }
+  if (outcome.kind === 'snoozed' && outcome.runs !== undefined) return { ...outcome, enqueuer: target.config };
   return withNoHandler(target, outcome);
 }
 

@@ -1,6 +1,7 @@
 /** Messages of a handler while it runs, on a call with a live connection: handled like a worker's reports over HTTP. */
 import { Telling } from '../../../across/receipts';
 import type { RunMessage } from '../../../dispatch/run-messages';
+import type { Enqueuer } from '../../../job/attempt/outcome';
 import type { Parent } from '../../../job/envelope/children';
 import { conflict } from '../../../job/errors';
 import type { Host } from '../../feature';
@@ -10,7 +11,7 @@ import { noteProgress } from '../../jobs/progress';
 import { noteStep, recall } from '../../jobs/steps';
 import type { Active } from '../../store/active';
 import type { Stored } from '../../store/parts';
-import { childrenOf, type Enqueuer } from './children';
+import { childrenOf } from './children';
 
 export interface Speaker {
   claimed: Pick<Claimed, 'row' | 'active'>;

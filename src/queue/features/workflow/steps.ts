@@ -1,12 +1,9 @@
 /** Takes the jobs of workflows, each once however often it is sent, and cancels them. */
 import { ApiError, type ErrorData, type Outcome, outcomeOf } from '../../../job/errors';
 import type { NewJob } from '../../../job/record';
-import { TERMINAL_STATES } from '../../../job/states';
 import type { EnqueuedJob } from '../../../rpc/receipts';
 import type { StepStart } from '../../../rpc/workflow';
-import { cancel } from '../../jobs/cancel';
 import { enqueue } from '../../jobs/enqueue';
-import { find, viewOf } from '../../read/find';
 import type { QueueParts } from '../../store/parts';
 import { addEnding } from '../../store/workflow-endings';
 import { noteTaken, stepsTaken } from './starts';
@@ -64,11 +61,4 @@ function outcomesOf(q: QueueParts, jobs: readonly NewJob[], now: number, mayDrop
   const all = outcomeOf(() => enqueue(q, jobs, now, mayDrop).jobs);
   if (all.ok) return all.value.map((value) => ({ ok: true, value }));
   return jobs.map((job) => outcomeOf(() => enqueue(q, [job], now, false).jobs[0] as EnqueuedJob));
-}
-
-export function cancelSteps(q: QueueParts, ids: readonly string[], now: number): void {
-  for (const id of ids) {
-    const found = find(q, id);
-    if (found?.row && !TERMINAL_STATES.includes(viewOf(q, found, now).record.state)) cancel(q, id, now);
-  }
 }

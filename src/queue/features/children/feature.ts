@@ -1,0 +1,158 @@
+/**
+ * Jobs that handlers wait for, between queues: they are started in other queues, tell of their ends, and are cancelled
+ * when nothing waits for them any more. What concerns this queue alone is applied in the transaction that it follows
+ * from, without a message.
+ */
+import type { TransactionStep } from '../../../durable/group-commit';
+import { type MessageKind, posted } from '../../../durable/outbox-relay';
+import { ApiError, type ErrorData, notFound, unwrap } from '../../../job/errors';
+import { routeOf } from '../../../job/ids';
+import type { RunEnding } from '../../../rpc/runs';
+import type { Feature, Host } from '../../feature';
+import { cancelOpen } from '../../jobs/cancel';
+import { hasDeparted } from '../../jobs/departed-ids';
+import { endRuns, isAwaited, noteStarted, RUN, type RunMessage, type StartedJob } from '../../jobs/runs';
+import { find } from '../../read/find';
+import { postRunNote, RUN_CANCEL, RUN_ENDED, type RunNote } from '../../store/run-notes';
+
+/** Ends and cancellations that one transaction applies here; further ones follow by message. */
+const MAX_APPLIED = 1_000;
+
+/** Items in one message, unless a single row has more. */
+const MAX_ITEMS = 100;
+
+const NO_STEPS: readonly TransactionStep[] = [];
+
+export class Children implements Feature {
+  readonly messages: readonly MessageKind[];
+
+  constructor(private readonly host: Host) {
+    this.messages = [starts(host), endings(host), cancellations(host)];
+  }
+
+  steps(_: number, when: 'before' | 'after'): readonly TransactionStep[] {
+    const { q } = this.host;
+    if (when === 'before' || q.store.runs.size === 0) return NO_STEPS;
+    // What fails here is left: it goes by message.
+    const failed = (error: unknown) => console.error('tocsin: the ends of jobs could not be applied at once', error);
+    return [{ run: (now) => this.apply(now), failed }];
+  }
+
+  private apply(now: number): void {
+    const { q } = this.host;
+    const { runs, outbox } = q.store;
+    let applied = 0;
+    for (let at = 0; at < runs.size; ) {
+      const notes = runs.from(at);
+      at += notes.length;
+      const own: RunNote[] = [];
+      for (const note of notes) {
+        if (applied < MAX_APPLIED && this.isOwn(note)) {
+          own.push(note);
+          applied++;
+        } else postRunNote(outbox, note, now);
+      }
+      const ended = own.flatMap((note) => (note.kind === RUN_ENDED ? [note.ending] : []));
+      for (const ending of endRuns(q, ended, now)) {
+        if (this.mayBeElsewhere(ending, now)) postRunNote(outbox, { kind: RUN_ENDED, queue: q.name, ending }, now);
+      }
+      const cancelled = own.flatMap((note) => (note.kind === RUN_CANCEL ? [note.id] : []));
+      for (const id of cancelOpen(q, cancelled, now)) postRunNote(outbox, { kind: RUN_CANCEL, queue: q.name, id }, now);
+    }
+    runs.forget();
+  }
+
+  /** A queue that took over the jobs of another has what they name by its name. */
+  private isOwn(note: RunNote): boolean {
+    const { q } = this.host;
+    return note.queue === q.name || find(q, note.kind === RUN_ENDED ? note.ending.by : note.id) !== undefined;
+  }
+
+  /** A job that was made here and is gone is gone, unless it moved away. */
+  private mayBeElsewhere({ by }: RunEnding, now: number): boolean {
+    const { q } = this.host;
+    return routeOf(by) !== q.route || q.config.removal !== undefined || hasDeparted(q, by, now);
+  }
+}
+
+/** May the same job be taken later? */
+const passes = ({ retryable, code }: ErrorData) => retryable || code === 'conflict';
+
+/**
+ * Jobs for another queue. The result for a message's key is remembered, so a repeated message starts nothing twice. If
+ * nothing waits for them any more they are cancelled as they arrive: the message may have been there before.
+ */
+function starts({ q, write, others }: Host): MessageKind {
+  return posted(q.store.outbox, write, {
+    kind: RUN,
+    send: async (address, [{ data }], taken) => {
+      const message = JSON.parse(data) as RunMessage;
+      const { queue, jobs, round } = message;
+      const isVoid = isAwaited(q, message) === false && !(q.config.removal?.strategy === 'move');
+      const entries = jobs.map(({ job }) => ({ queue, job: isVoid ? { ...job, superseded: true } : job }));
+      const once = { key: `run\n${address}\n${round}`, hash: '' };
+      const told = await others.enqueueEach(
+        entries.map((value) => ({ ok: true, value })),
+        once,
+      );
+      const left = jobs.filter((_, at) => {
+        const outcome = told.outcomes[at];
+        return outcome && !outcome.ok && passes(outcome.error);
+      });
+      const first = told.outcomes.find((outcome) => !outcome.ok);
+      // A remembered answer stays as it is: the jobs are sent again under another key.
+      if (left.length === jobs.length && !told.replayed && first && !first.ok) throw new ApiError(first.error);
+      const ends = jobs.flatMap(({ place }, at): StartedJob[] => {
+        const outcome = told.outcomes[at];
+        if (!outcome) return [];
+        if (outcome.ok) return [{ place, id: outcome.value.record.id }];
+        return passes(outcome.error) ? [] : [{ place, error: outcome.error }];
+      });
+      await taken((now) => {
+        noteStarted(q, message, ends, now);
+        if (left.length === 0) return;
+        q.store.outbox.post(RUN, address, JSON.stringify({ ...message, jobs: left, round: round + 1 }), now);
+      });
+    },
+  });
+}
+
+const itemsIn = ({ data }: { data: string }) => JSON.parse(data) as unknown[];
+const together = { most: MAX_ITEMS, itemsIn: (message: { data: string }) => itemsIn(message).length };
+
+/** The ends of jobs, for the queue of their handler, or wherever it is now. */
+function endings({ q, write, others }: Host): MessageKind {
+  return posted(q.store.outbox, write, {
+    kind: RUN_ENDED,
+    together,
+    send: async (queue, messages, taken) => {
+      const all = messages.flatMap(itemsIn) as RunEnding[];
+      const unknown = unwrap(await others.queue(queue).runsEnded(all));
+      for (const ending of unknown) {
+        await others.withJob(ending.by, async (object) => {
+          const told = await object.runsEnded([ending]);
+          return told.ok && told.value.length > 0 ? { ok: false, error: notFound('job', ending.by).data } : told;
+        });
+      }
+      await taken(() => undefined);
+    },
+  });
+}
+
+function cancellations({ q, write, others }: Host): MessageKind {
+  return posted(q.store.outbox, write, {
+    kind: RUN_CANCEL,
+    together,
+    send: async (queue, messages, taken) => {
+      const ids = messages.flatMap(itemsIn) as string[];
+      const unknown = unwrap(await others.queue(queue).cancelSteps(ids));
+      for (const id of unknown ?? []) {
+        await others.withJob(id, async (object) => {
+          const told = await object.cancelSteps([id]);
+          return told.ok && (told.value?.length ?? 0) > 0 ? { ok: false, error: notFound('job', id).data } : told;
+        });
+      }
+      await taken(() => undefined);
+    },
+  });
+}
