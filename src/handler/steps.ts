@@ -138,13 +138,11 @@ export class Steps implements WaitsHost {
   }
 
   step: HandlerContext['step'] = async (name, run, options) => {
-    let record = this.begin('step', name);
+    const begun = this.begin('step', name);
     if (typeof run !== 'function') throw new TypeError(`ctx.step: ${JSON.stringify(name)} needs a function`);
     const plan: Plan = { name, run, policy: stepPolicy(name, options) };
-    if (isLarge(record)) {
-      record = await this.#recall(name, record);
-      if (this.#suspension || this.#isOver) return await never();
-    }
+    const record = isLarge(begun) ? await this.whole(name, begun) : begun;
+    if (isLarge(begun) && (this.#suspension || this.#isOver)) return await never();
     const known = recordedResult(name, record, plan.policy.retry !== undefined);
     // Recorded results were written by the same code.
     if (known) {
@@ -167,10 +165,11 @@ export class Steps implements WaitsHost {
     }
   };
 
-  /** A recorded step with its result, if this call can ask for it. */
-  async #recall(name: string, record: StepRecord | undefined): Promise<StepRecord | undefined> {
+  /** A record with its result, if that is large and this call can ask for it. */
+  async whole<Known extends StepRecord | undefined>(name: string, record: Known): Promise<Known> {
+    if (!isLarge(record)) return record;
     if (this.voice.durable === 'never') return await this.needLine();
-    return this.voice.recall ? ((await this.during(this.voice.recall(name))) as StepRecord) : record;
+    return this.voice.recall ? ((await this.during(this.voice.recall(name))) as Known) : record;
   }
 
   /** A step waits for its next try as a handler does for a sleep. */

@@ -19,6 +19,8 @@ export interface WaitsHost {
   readonly now: () => number;
   /** Takes a name for this run. @returns what is recorded under it @throws {TypeError} */
   begin(verb: string, name: unknown): StepRecord | undefined;
+  /** A record with its result, which may have to be asked for. */
+  whole<Known extends StepRecord>(name: string, record: Known): Promise<Known>;
   /** Notes a pause, which counts from when it was first reached. */
   note(name: string, record: StepRecord): void;
 }
@@ -71,7 +73,7 @@ export class Waits {
         return { at: Number.POSITIVE_INFINITY, leftMs: Number.POSITIVE_INFINITY, run: asked, end: never };
       }
       const at = momentOf(record) ?? now;
-      if (!('until' in record)) return { at, leftMs: 0, end: async () => read(record) };
+      if (!('until' in record)) return { at, leftMs: 0, end: async () => read(await this.host.whole(name, record)) };
       const end = async () => {
         const ended = await this.#recordAbsence(name);
         return read((ended as RunRecord | undefined) ?? { timed_out: true, run: record.run });

@@ -10,7 +10,7 @@ import { firstStart } from '../../job/history';
 import { own } from '../../job/own';
 import type { JobView, Snooze } from '../../job/record';
 import { isPendingRun, mayContinue } from '../../job/runs';
-import { isFinal, parseSteps, StepBook, type Steps } from '../../job/steps';
+import { isFinal, MAX_INLINE_BYTES, parseSteps, StepBook, type Steps } from '../../job/steps';
 import type { SignalReceipt, SignalRequest, StepAnswer } from '../../rpc/workers';
 import { mustFind, viewOfRow } from '../read/find';
 import type { Active } from '../store/active';
@@ -42,7 +42,7 @@ export function snooze(
   const { signal } = asked;
   const said = parseSteps(text);
   const runs = outcome.runs === undefined ? undefined : new Runs(q, row, active, outcome, now);
-  const book = new StepBook(q.store.checkpoints.steps(row.key), now);
+  const book = new StepBook(q.store.checkpoints.steps(row.key), now, MAX_INLINE_BYTES);
   for (const [name, record] of Object.entries(said)) book.add(name, record);
   const deadline = runs?.plan(book) ?? Number.POSITIVE_INFINITY;
   runs?.start();
