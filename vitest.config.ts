@@ -177,6 +177,8 @@ export default defineConfig(({ mode }) => ({
               secret_binding: 'UPSTASH_SECRET',
             },
           },
+          TOKEN_SECRET: 'new-token-secret-of-the-tests-0123456789 old-token-secret-of-the-tests-0123456789',
+          PUBLIC_URL: 'https://jobs.example/queue',
           TARGET_SECRET: 'whsec_bmV3LXNlY3JldC1vZi10ZXN0cw== old-secret-of-tests',
           ALLOWED_TARGET_HOSTS: 'app.example down.example, *.hooks.example',
           UPSTASH_SECRET: 'sig_current_of_tests sig_before_of_tests',
@@ -212,6 +214,7 @@ export default defineConfig(({ mode }) => ({
             bindings: {
               API_KEYS: JSON.stringify([{ key: 'secret' }, { key: 'watching', role: 'viewer' }]),
               REDACT: 'rate_limit.key',
+              TOKEN_SECRET: 'token-secret-of-the-inside-0123456789',
             },
             serviceBindings: { ANALYTICS: { name: 'analytics', entrypoint: 'Dataset' } },
             ...compatibility,

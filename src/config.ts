@@ -19,6 +19,8 @@
  * | `MAX_NEW_QUEUES` | queues that a key without `admin:write` may create in a day | 1000 |
  * | `MAX_STORAGE_BYTES` | the size from which a queue takes no more jobs, about | 9500000000 |
  * | `DATA_LOCATION` | where all data is kept, for ever: `eu`, `us`, `fedramp`, `fedramp-high` | anywhere |
+ * | `TOKEN_SECRET` | secret that signs tokens and signal URLs; while it is replaced the new and the old one | none |
+ * | `PUBLIC_URL` | where people reach this deployment, for signal URLs | none |
  * | `TEST_HOOKS` | `true` opens `POST /admin/reset` and test directives | off |
  *
  * A list is separated by commas or spaces, secrets by a space.
@@ -37,6 +39,7 @@ import { own } from './job/own';
 import { pseudonyms, type Redactor, readRedactionRules, redactor } from './job/redaction';
 import { RETRY_VARIABLES, variablesLayer } from './job/retry/variables';
 import { STORAGE_BOUNDS } from './job/settings';
+import { readTokenSettings, type TokenSettings } from './job/token';
 
 /** Version announced in the manifest and by `/health`. */
 export const VERSION = '0.2.0';
@@ -70,6 +73,8 @@ export interface Env {
   MAX_STORAGE_BYTES?: string | number;
   MAX_NEW_QUEUES?: string | number;
   DATA_LOCATION?: unknown;
+  TOKEN_SECRET?: unknown;
+  PUBLIC_URL?: unknown;
 }
 
 /** Who is let in. */
@@ -100,6 +105,7 @@ export interface Config {
   location?: DataLocation;
   /** Queues that a key without `admin:write` may create in a day. */
   maxNewQueues: number;
+  tokens: TokenSettings;
   version: string;
 }
 
@@ -148,8 +154,15 @@ export const readConfig = once(
     ...readRedaction(env),
     ...defined({ longestPauseMs: readLongestPause(env), maxStorageBytes: readStorageBound(env) }),
     maxNewQueues: readNumber(env, 'MAX_NEW_QUEUES', 0, Number.POSITIVE_INFINITY, '') ?? MAX_NEW_QUEUES,
+    tokens: readTokens(env),
     version: VERSION,
   }),
+);
+
+/** @throws {ApiError} 500 `invalid_configuration` */
+export const readTokens = once(
+  ({ TOKEN_SECRET: secrets, PUBLIC_URL: url }): TokenSettings =>
+    readTokenSettings(readListVariable('TOKEN_SECRET', secrets), url),
 );
 
 const readLocation = once(({ DATA_LOCATION: given = '' }): DataLocation | undefined => {
@@ -182,7 +195,10 @@ export function hasTestHooks(env: Env): boolean {
  * end, under the deployment's retry variables if these can be read, else under the defaults.
  */
 export const usableConfig = once(
-  (env): Pick<Config, 'retryVariables' | 'targets' | 'maxStorageBytes' | 'longestPauseMs'> => {
+  (
+    env,
+  ): Pick<Config, 'retryVariables' | 'targets' | 'maxStorageBytes' | 'longestPauseMs'> &
+    Partial<Pick<Config, 'tokens'>> => {
     try {
       return readConfig(env);
     } catch (error) {

@@ -25,6 +25,7 @@ import { schemas } from './commands/schemas';
 import { backupCommand, restoreCommand, serveCommand } from './commands/serve';
 import { tail } from './commands/tail';
 import { targets } from './commands/targets';
+import { token } from './commands/token';
 import { topCommand } from './commands/top';
 import { webhooks } from './commands/webhooks';
 import { workflows } from './commands/workflows';
@@ -48,7 +49,7 @@ export function createProgram(terminal: Terminal, version: string): Command {
     restoreCommand(terminal),
     ...[apply, enqueue, jobs, ...job, ...changes, dead, failures, queues, groups, exporting, importing, targets, tail],
     topCommand(terminal),
-    ...[maintenance, crons, workflows, limits, pools, schemas, alerts, webhooks, migrating, audit, doctor(version)],
+    ...[maintenance, crons, workflows, limits, pools, schemas, alerts, webhooks, migrating, audit, token, doctor(version)],
   ];
   for (const one of commands) program.addCommand(one instanceof Command ? one : commandOf(terminal, one));
   return program;

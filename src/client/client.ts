@@ -34,6 +34,7 @@ import { createSchemas, type Schemas } from './schemas';
 import { createServer, type Server } from './server';
 import { createStatistics, type Statistics } from './stats';
 import { createTargets, type Targets } from './targets';
+import { createTokens, type TokenOptions, type Tokens } from './tokens';
 import { addressOf, createOpen, createSend } from './transport';
 import { warnOnce } from './warnings';
 import { createWebhooks, type Webhooks } from './webhooks';
@@ -135,6 +136,9 @@ export class TocsinClient<Jobs extends Record<keyof Jobs, readonly unknown[]> = 
   /** Queues that share their workers: `await tocsin.pools.put('mail', { queues: ['urgent', 'bulk'] });` */
   readonly pools: Pools;
 
+  /** Tokens for browsers: `const { token } = await tocsin.tokens.create({ job: id, read: true });` */
+  readonly tokens: Tokens;
+
   /** @throws {TypeError} when there is neither binding nor valid url, or a setting is unknown or out of range. */
   constructor(options: ClientOptions) {
     refuseUnknown(options, CLIENT_OPTIONS, 'TocsinClient has no option');
@@ -200,6 +204,7 @@ export class TocsinClient<Jobs extends Record<keyof Jobs, readonly unknown[]> = 
     this.audit = createAudit(requests);
     this.schemas = createSchemas(requests);
     this.pools = createPools(requests);
+    this.tokens = createTokens(requests);
   }
 
   /**
@@ -269,6 +274,11 @@ export class TocsinClient<Jobs extends Record<keyof Jobs, readonly unknown[]> = 
   /** Signals a job that waits for the signal, or will: `jobs.signal`. @throws {NotFoundError} {@link ConflictError} */
   async signal(id: string, name: string, payload?: unknown): Promise<JobEnvelope> {
     return await this.jobs.signal(id, name, payload);
+  }
+
+  /** A token for a browser: that of `tokens.create`. */
+  async token(options: TokenOptions): Promise<string> {
+    return (await this.tokens.create(options)).token;
   }
 
   /** Changes a waiting job: `jobs.patch`. @throws {NotFoundError} {@link ConflictError} {@link InvalidJobError} */

@@ -107,6 +107,7 @@ export type {
   TargetStatus,
   Targets,
 } from './targets';
+export type { SignalUrl, Token, TokenOptions, Tokens } from './tokens';
 export type { Endpoint, RequestOptions, ServiceLike } from './transport';
 export type { Webhook, WebhookDelivery, WebhookFormat, WebhookOptions, Webhooks, WebhookTest } from './webhooks';
 export type { Directive, LeasedJob, WorkerCounts, WorkerDetail, WorkerHealth, WorkerStatus, Workers } from './workers';

@@ -76,10 +76,11 @@ export const events = {
     200: Media<'text/event-stream'>;
     204: null;
     errors: 404;
-  }>('/jobs/:id/events'),
+  }>('/jobs/:id/events', { token: 'read' }),
   /** Follows the progress of a job until it ends. */
   progress: get<{ fromServer: ProgressMessage; 200: Media<'text/event-stream'>; errors: 404 }>(
     '/jobs/:id/progress/stream',
+    { token: 'read' },
   ),
   /** Follows the events of a queue. */
   ofQueue: get<{

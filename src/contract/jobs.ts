@@ -269,6 +269,7 @@ export const jobs = {
     errors: 409 | 422 | 429;
   }>('/jobs', {
     ...DATA,
+    token: 'enqueue',
     takesIdempotencyKey: true,
   }),
   /** Enqueues all jobs or none, also in several queues. */
@@ -284,7 +285,7 @@ export const jobs = {
   /** Counts jobs. */
   count: get<{ query: JobQuery; 200: { count: number } }>('/jobs/count'),
   /** Shows a job, and why it waits. */
-  show: get<{ 200: JobAnswer; errors: 404 }>('/jobs/:id'),
+  show: get<{ 200: JobAnswer; errors: 404 }>('/jobs/:id', { token: 'read' }),
   /** Changes a waiting job. */
   change: patch<{ body: JobChange; 200: JobAnswer; errors: 404 | 409 | 422 }>('/jobs/:id', DATA),
   /** Cancels a job that has not ended. */

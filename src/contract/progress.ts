@@ -60,5 +60,5 @@ export const progress = {
   /** Reports the progress of the job in `job_id`. */
   ofWorker: post<{ body: ProgressReport; 200: JobProgress; errors: 404 | 409 }>('/workers/progress', REPORTS),
   /** Shows the progress of a job. */
-  show: get<{ 200: JobProgress; errors: 404 }>('/jobs/:id/progress'),
+  show: get<{ 200: JobProgress; errors: 404 }>('/jobs/:id/progress', { token: 'read' }),
 };

@@ -38,6 +38,10 @@ export interface RouteRules {
   judgesMembers?: boolean;
   /** Its answer goes to the worker that runs the job, which must have everything: nothing in it is redacted. */
   toWorker?: boolean;
+  /** What a token must allow to be used here; absent: no token is. */
+  token?: 'read' | 'signals' | 'enqueue';
+  /** Pages of any origin may call: what is in the path is a key. */
+  anyOrigin?: boolean;
 }
 
 /** The rules of a request that tells of an attempt that runs. */

@@ -51,5 +51,8 @@ export const steps = {
   /** Records a step, a sleep, or the timeout of a signal. */
   record: put<{ body: StepReport; 200: StepRecorded; errors: 404 | 409 }>('/jobs/:id/steps/:name', REPORTS),
   /** Sends a signal to a job. */
-  signal: post<{ body: { payload?: unknown }; 200: SignalAnswer; errors: 404 | 409 }>('/jobs/:id/signals/:name', DATA),
+  signal: post<{ body: { payload?: unknown }; 200: SignalAnswer; errors: 404 | 409 }>('/jobs/:id/signals/:name', {
+    ...DATA,
+    token: 'signals',
+  }),
 };

@@ -42,6 +42,16 @@ export interface StepOptions {
   timeout?: Duration | undefined;
 }
 
+/** What the page of a signal URL asks. */
+export interface SignalUrlOptions {
+  /** `waitFor` returns `{ choice }` with the chosen one: at most 10, of 64 characters each. Without: `null`. */
+  choices?: readonly string[] | undefined;
+  /** The question, at most 200 characters. Default: the name of the signal. */
+  title?: string | undefined;
+  /** At most 90 days. */
+  expires: Duration;
+}
+
 /** What a handler gets beside the job's arguments. */
 export interface HandlerContext<Env = unknown> {
   /** The whole job record. */

@@ -4,6 +4,7 @@ import type { Env } from '../config';
 import type { Media } from '../contract/route';
 import type { Role, Scope } from '../job/access';
 import type { Redactor } from '../job/redaction';
+import type { TokenRights } from '../job/token';
 import type { KnownMembers } from './request/members';
 import type { From, Hold } from './request/room';
 
@@ -16,6 +17,8 @@ export interface Caller {
   scopes: readonly Scope[];
   /** Distinguishes keys without a name; reveals nothing of the key itself. Null without a key. */
   key_hint: string | null;
+  /** What a token allows, in the place of scopes. */
+  token?: TokenRights & { jti: unknown; end: number };
 }
 
 export interface AppEnv {

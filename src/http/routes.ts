@@ -30,9 +30,11 @@ import { resultRoutes } from './results/routes';
 import { ADMIN_PREFIX, defaultScope, type Route, type Rules } from './route';
 import { adminSchemaRoutes, schemaRoutes } from './schemas/routes';
 import { adminSessionRoutes } from './session/routes';
+import { signalRoutes } from './signal/routes';
 import { stepRoutes } from './steps/routes';
 import { adminSystemRoutes, surroundingRoutes, systemRoutes } from './system/routes';
 import { targetRoutes } from './targets/routes';
+import { tokenRoutes } from './tokens/routes';
 import { uiRoutes } from './ui/routes';
 import { uniqueJobRoutes } from './unique-jobs/routes';
 import { webhookRoutes } from './webhooks/routes';
@@ -51,7 +53,7 @@ export type MountedRoute = Route & Rules;
 export const ROUTES: readonly MountedRoute[] = [
   ...below('', systemRoutes, metricsRoutes, uiRoutes),
   ...below(PREFIX, bulkRoutes, jobRoutes, historyRoutes, workerRoutes, progressRoutes, resultRoutes, checkpointRoutes),
-  ...below(PREFIX, stepRoutes, logRoutes),
+  ...below(PREFIX, stepRoutes, logRoutes, tokenRoutes, signalRoutes),
   ...below(PREFIX + PREFIX, sdkCheckpointRoutes),
   ...below(
     PREFIX,
@@ -96,7 +98,7 @@ function below(prefix: string, ...groups: (readonly Route[])[]): MountedRoute[] 
 
 const publicPaths = new Set(ROUTES.flatMap(({ scope, path }) => (scope === 'public' ? [path] : [])));
 /** Beginnings of public paths with parameters. */
-const publicFolders = [...publicPaths].flatMap((path) => (path.endsWith('/*') ? [path.slice(0, -1)] : []));
+const publicFolders = [...publicPaths].flatMap((path) => (/[*:]/.test(path) ? [path.replace(/[*:].*/, '')] : []));
 
 function isPublic(path: string): boolean {
   return publicPaths.has(path) || publicFolders.some((folder) => `${path}/`.startsWith(folder));
@@ -106,5 +108,12 @@ function isPublic(path: string): boolean {
  * The rules of a request without a route. A path that is public for one method is public for all: 405 without a key.
  */
 export function rulesElsewhere(method: string, path: string): Rules {
-  return { scope: isPublic(path) ? 'public' : defaultScope(method, path) };
+  const scope = isPublic(path) ? 'public' : defaultScope(method, path);
+  // A browser asks before it sends a token.
+  const token = method === 'OPTIONS' && TOKEN_PATHS.some((fits) => fits.test(path)) ? 'read' : undefined;
+  return { scope, ...(token && { token }) };
 }
+
+const TOKEN_PATHS = ROUTES.flatMap(({ token, path }) =>
+  token ? [new RegExp(`^${path.replace(/:\w+/g, '[^/]+')}$`)] : [],
+);

@@ -12,6 +12,8 @@ export type ErrorCode =
   | 'schema_validation'
   | 'unauthorized'
   | 'forbidden'
+  | 'token_expired'
+  | 'token_scope'
   | 'method_not_allowed'
   | 'not_found'
   | 'duplicate'

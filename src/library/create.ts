@@ -14,7 +14,7 @@ import { readOptions, type TocsinOptions } from './options';
 
 /** The deployment, as its own code uses it. */
 export interface TocsinDeployment<Jobs extends Record<keyof Jobs, readonly unknown[]> = AnyJobs>
-  extends Pick<TocsinClient<Jobs>, 'enqueue'> {
+  extends Pick<TocsinClient<Jobs>, 'enqueue' | 'token'> {
   /** The queue's HTTP interface as a Hono app: `app.route('/tocsin', tocsin.app)`. Other paths fall through. */
   readonly app: Hono;
   /**
@@ -65,6 +65,7 @@ export function createTocsin(options: TocsinOptions = {}): TocsinDeployment {
       return insideClient();
     },
     enqueue: (type, args, how) => insideClient().enqueue(type, args, how),
+    token: (options) => insideClient().token(options),
   };
 }
 

@@ -63,6 +63,8 @@ export interface SignalReceipt {
   job: JobView;
   /** When the first signal of that name came, epoch ms. */
   at: number;
+  /** That was before this one. */
+  earlier?: true;
 }
 
 export interface LogRequest extends AttemptName {

@@ -73,6 +73,10 @@ GET /ojs/v1/jobs/:id/steps data:read
 GET /ojs/v1/jobs/:id/steps/:name data:read
 PUT /ojs/v1/jobs/:id/steps/:name data:write
 POST /ojs/v1/jobs/:id/signals/:name data:write
+POST /ojs/v1/tokens key
+POST /ojs/v1/jobs/:id/tokens data:write
+GET /ojs/v1/signal/:token public
+POST /ojs/v1/signal/:token public
 GET /ojs/v1/jobs/:id/log data:read
 POST /ojs/v1/jobs/:id/log data:write
 GET /ojs/v1/queues/_default/config data:read

@@ -67,6 +67,16 @@ describe('a Worker that holds the queue', () => {
     });
   });
 
+  it('makes tokens for pages, which need no key', async () => {
+    const job = (await (await own('/hello/Ada')).json()) as Json;
+    const token = await (await own(`/token/${job.id}`)).text();
+    const read = (path: string) =>
+      INSIDE.fetch(`http://localhost${V1}${path}`, { headers: { Authorization: `Bearer ${token}` } });
+    const { job_id } = (await (await read(`/jobs/${job.id}/result`)).json()) as Json;
+    expect(job_id).toBe(job.id);
+    expect((await read('/jobs')).status).toBe(403);
+  });
+
   it('gets many jobs in one call, and one that fails harms no other', async () => {
     await own('/calls');
     const jobs = Array.from({ length: 50 }, (_, i) => ({

@@ -21,6 +21,8 @@ export const OF_THE_QUEUE: readonly string[] = [
   'MAX_NEW_QUEUES',
   'MAX_STORAGE_BYTES',
   'DATA_LOCATION',
+  'TOKEN_SECRET',
+  'PUBLIC_URL',
 ];
 
 type Values = Record<string, string>;

@@ -45,6 +45,7 @@ export class EventStream {
     const pull = () => this.note();
     this.body = new ReadableStream<Uint8Array>({ start, pull, cancel: () => this.over() }, room);
     this.heart = setInterval(() => {
+      if (Date.now() >= (c.get('caller')?.token?.end ?? Number.POSITIVE_INFINITY)) return this.end();
       this.note();
       this.write(':heartbeat\n\n');
       if (!this.isOver) this.on.beat();

@@ -10,7 +10,8 @@ import { invalidRequest, unsupported } from '../../job/errors';
 import { notKnown } from '../../job/near-miss';
 import { factsOf, optionsThat } from '../../job/options';
 import type { JobBody, JobView } from '../../job/record';
-import { parseSteps, readStepName, stepsBefore } from '../../job/steps';
+import { parseSteps, readStepName, stepsBefore, stepsOfEntries } from '../../job/steps';
+import { isSignalUrl } from '../../job/token';
 import { forFork } from '../../job/undo';
 import { UNDO_OF } from '../../job/undo-names';
 import type { Edit } from '../../rpc/queue';
@@ -90,7 +91,9 @@ export async function cloneJob(c: AppContext) {
   if (from !== undefined) {
     const recorded = await callJob(c, (queue, id) => queue.steps(id));
     const before = stepsBefore(parseSteps(recorded), readStepName(from, 'from'), true);
-    const steps = forFork(before, view.record.undo !== undefined);
+    const entries = Object.entries(forFork(before, view.record.undo !== undefined));
+    // Its signal URLs are the other job's.
+    const steps = stepsOfEntries(entries.filter(([name, { result }]) => !isSignalUrl(name, result)));
     const large = Object.keys(steps).filter((name) => steps[name]?.result_bytes !== undefined);
     parsed.job.steps = JSON.stringify(steps);
     if (large.length > 0) parsed.job.parts = await callJob(c, (queue, id) => queue.stepParts(id, large));

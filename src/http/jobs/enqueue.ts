@@ -22,12 +22,15 @@ import { REPLAYED, readIdempotency } from '../request/idempotency';
 import { mayCreate } from '../request/new-queues';
 import { parseContext } from '../request/parse-context';
 import { MINIMAL, prefersMinimal } from '../request/prefer';
+import { bindToToken } from '../tokens/bearer';
 import { limitHeaders, warningsOf } from './render';
 
 export async function enqueueOne(c: AppContext) {
-  const form = eventFormOf(c);
+  const bounds = c.get('caller')?.token;
+  const form = bounds ? undefined : eventFormOf(c);
   if (form === 'batched') return enqueueBatch(c);
   const body = form ? await readEvent(c, form) : await readBody(c, MAX_ENVELOPE_BYTES, parseEnvelope);
+  if (bounds) bindToToken(body, bounds);
   const idempotency = await readIdempotency(c, body);
   const ctx = parseContext(c);
   const parsed = await withFingerprint(form ? parseEvent(body, ctx) : parseJob(body, ctx));

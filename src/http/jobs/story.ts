@@ -13,6 +13,7 @@ import { type Attempt, attemptsOf, type TimelineEntry, timelineOf } from '../../
 import type { JobStory } from '../../rpc/queue';
 import type { AppContext } from '../context';
 import { searchMembers } from '../request/pagination';
+import { stepsShown } from '../steps/routes';
 import { envelopeOf } from './render';
 
 /** Children that are shown, and jobs looked at to find them. */
@@ -37,7 +38,7 @@ export async function storyMembers(c: AppContext, story: JobStory): Promise<cont
     attempts: attemptsOf(record).map(renderAttempt),
     timeline: timelineOf(record, beside).map(renderEntry),
     log: story.log,
-    steps,
+    steps: stepsShown(c, steps),
     checkpoint: checkpoint && renderCheckpoint(checkpoint),
     ...defined({ progress_message: progress?.message, progress_at: given(progress?.at, formatInstant) }),
     ...defined({ parent, workflow: workflowIn(body.workflow) }),

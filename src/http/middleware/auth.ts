@@ -3,12 +3,16 @@ import { readConfig } from '../../config';
 import { refusal } from '../../job/errors';
 import { type Caller, seesEverything } from '../context';
 import type { Check } from '../route';
-import { ANYONE, identify, presentedToken } from '../session/identify';
+import { ANYONE, identify, isKey, presentedToken } from '../session/identify';
+import { callerOf, shownBy, tokenIn } from '../tokens/bearer';
 
-export const authentication: Check = async (c, { scope: needed }) => {
+export const authentication: Check = async (c, rules) => {
+  const { scope: needed } = rules;
   if (needed === 'public') return undefined;
-  const caller = await identify(c, () => presentedToken(c));
-  if (needed !== 'key' && !caller.scopes.includes(needed)) {
+  const token = tokenIn(c);
+  const isToken = token !== undefined && !(await isKey(c, token));
+  const caller = isToken ? await callerOf(c, token, rules) : await identify(c, () => presentedToken(c));
+  if (!isToken && needed !== 'key' && !caller.scopes.includes(needed)) {
     throw refusal(403, 'forbidden', `This API key lacks the scope ${needed}.`, { details: { required_scope: needed } });
   }
   c.set('caller', caller);
@@ -27,6 +31,7 @@ export const redaction: Check = (c, { toWorker }) => {
   const caller: Caller | undefined = c.get('caller');
   if (caller && !seesEverything(caller) && !toWorker) {
     const { redact } = readConfig(c.env);
-    if (redact) c.set('redact', redact);
+    const seen = caller.token ? shownBy(caller.token, redact) : redact;
+    if (seen) c.set('redact', seen);
   }
 };

@@ -2,11 +2,12 @@
  * Which pages may call. With keys configured, pages of any origin: they need a key like every caller. Without keys a
  * page could use its reader's queue. So only pages of the server itself may call, and those that the deployment names.
  */
-import { type Access, readAccess } from '../../config';
+import { type Access, readAccess, readTokens } from '../../config';
 import { refusal } from '../../job/errors';
 import { type AppContext, respond } from '../context';
-import type { Check } from '../route';
+import type { Check, Rules } from '../route';
 import { isOwnOrigin } from '../session/identify';
+import { tokenIn } from '../tokens/bearer';
 
 const EXPOSED = [
   'OJS-Version',
@@ -25,12 +26,14 @@ const EXPOSED = [
   'X-OJS-Queue-Pressure',
 ].join(', ');
 
+const ASKED_HEADERS = 'Access-Control-Request-Headers';
+
 const DEFAULT_ALLOWED_HEADERS =
   'Authorization, Content-Type, OJS-Version, X-Request-ID, Idempotency-Key, X-OJS-Delivery-ID, Last-Event-ID, X-Audit-Reason, Prefer';
 
-export const cors: Check = (c) => {
+export const cors: Check = (c, rules) => {
   const headers = c.get('headers');
-  const sharedWith = readers(c);
+  const sharedWith = readers(c, rules);
   if (sharedWith !== '*') headers.Vary = 'Origin';
   if (sharedWith === undefined) return;
   headers['Access-Control-Allow-Origin'] = sharedWith;
@@ -38,9 +41,9 @@ export const cors: Check = (c) => {
 };
 
 /** Refuses pages that may not call. A request without an origin is not a page's, or changes nothing. */
-export const foreignPages: Check = (c) => {
+export const foreignPages: Check = (c, rules) => {
   const origin = c.req.header('Origin');
-  if (origin !== undefined && readers(c) === undefined) {
+  if (origin !== undefined && readers(c, rules) === undefined) {
     throw refusal(403, 'forbidden', `Pages of ${origin} may not call this server, which has no API key.`, {
       details: { field: 'Origin', origin },
       hint: 'Name the origin in the variable ALLOWED_ORIGINS, or configure a key with API_KEYS.',
@@ -53,19 +56,30 @@ export const preflight: Check = (c) => {
   if (c.req.method !== 'OPTIONS') return undefined;
   return respond(c, null, 204, {
     'Access-Control-Allow-Methods': 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS',
-    'Access-Control-Allow-Headers': c.req.header('Access-Control-Request-Headers') ?? DEFAULT_ALLOWED_HEADERS,
+    'Access-Control-Allow-Headers': c.req.header(ASKED_HEADERS) ?? DEFAULT_ALLOWED_HEADERS,
     'Access-Control-Max-Age': '86400',
   });
 };
 
 /** The pages that may read the answer, as the header names them: undefined if the calling page may not. */
-function readers(c: AppContext): string | undefined {
+function readers(c: AppContext, rules: Rules): string | undefined {
   const access = accessTo(c);
   // No credentials: a foreign page needs a key, and its reader's cookie is not sent.
-  if (!access || access.apiKeys.length > 0) return '*';
+  if (!access || access.apiKeys.length > 0 || rules.anyOrigin || bringsToken(c, rules)) return '*';
   const origin = c.req.header('Origin');
   if (origin === undefined) return undefined;
   return isOwnOrigin(c, origin) || access.origins.has(origin) ? origin : undefined;
+}
+
+/** Is it judged by a token? Before such a request a browser asks, without the token. */
+function bringsToken(c: AppContext, { token }: Rules): boolean {
+  if (!token) return false;
+  try {
+    const isAsked = c.req.method === 'OPTIONS' && /\bauthorization\b/i.test(c.req.header(ASKED_HEADERS) ?? '');
+    return isAsked ? readTokens(c.env).secrets.length > 0 : tokenIn(c) !== undefined;
+  } catch {
+    return false;
+  }
 }
 
 /** Undefined when the variables cannot be read: then only the probes are served, and every caller gets that error. */

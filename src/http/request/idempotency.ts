@@ -25,7 +25,8 @@ export async function readIdempotency(
   body: JsonObject,
   inBody?: unknown,
 ): Promise<IdempotencyKey | undefined> {
-  const header = c.req.header(HEADER);
+  const { token } = c.get('caller') ?? {};
+  const header = token ? `token:${token.jti}` : c.req.header(HEADER);
   let key: string | undefined;
   if (header !== undefined) {
     if (header.length === 0 || header.length > MAX_LENGTH) {

@@ -73,12 +73,16 @@ function howToOpen(isLocal: boolean): string {
   return isLocal ? `${key} For development, set ALLOW_LOCALHOST=true in .dev.vars or .env.` : key;
 }
 
+/** What a request itself brings: a key or a token. */
+export function sentToken(c: AppContext): string | undefined {
+  const header = c.req.header('Authorization');
+  return header === undefined ? c.req.query(PARAMETER) : /^Bearer +(\S+) *$/i.exec(header)?.[1];
+}
+
 /** The key in a request. @throws {ApiError} 401 for a cookie that may not be used */
 export function presentedToken(c: AppContext): string | undefined {
-  const header = c.req.header('Authorization');
-  if (header !== undefined) return /^Bearer +(\S+) *$/i.exec(header)?.[1];
-  const named = c.req.query(PARAMETER);
-  if (named !== undefined) return named;
+  const sent = sentToken(c);
+  if (sent !== undefined || c.req.header('Authorization') !== undefined) return sent;
   const cookie = getCookie(c, isSecure(c) ? SECURE_COOKIE : COOKIE);
   if (cookie !== undefined && !mayUseCookie(c)) {
     const hint = 'Send the key as "Authorization: Bearer <key>", or an Origin header that names this server.';
@@ -120,16 +124,30 @@ interface Known {
 
 const known = new WeakMap<readonly ApiKey[], Promise<Known[]>>();
 
-/** Compares digests of equal length in constant time, and all of them, so that timing reveals nothing of the keys. */
-async function callerWith(keys: readonly ApiKey[], token: string): Promise<Caller | undefined> {
+function knownKeys(keys: readonly ApiKey[]): Promise<Known[]> {
   let callers = known.get(keys);
   if (callers === undefined) {
     callers = Promise.all(keys.map(knownBy));
     known.set(keys, callers);
   }
+  return callers;
+}
+
+export async function isKey(c: AppContext, text: string): Promise<boolean> {
+  return (await callerWith(readAccess(c.env).apiKeys, text)) !== undefined;
+}
+
+/** The key of this deployment that has this hint. */
+export async function keyWithHint(c: AppContext, hint: string): Promise<Caller | undefined> {
+  const all = await knownKeys(readAccess(c.env).apiKeys);
+  return all.find(({ caller }) => caller.key_hint === hint)?.caller;
+}
+
+/** Compares digests of equal length in constant time, and all of them, so that timing reveals nothing of the keys. */
+async function callerWith(keys: readonly ApiKey[], token: string): Promise<Caller | undefined> {
   const presented = await sha256(token);
   let found: Caller | undefined;
-  for (const { digest, caller } of await callers) {
+  for (const { digest, caller } of await knownKeys(keys)) {
     if (crypto.subtle.timingSafeEqual(digest, presented)) found = caller;
   }
   return found;
@@ -145,6 +163,6 @@ function sha256(text: string): Promise<ArrayBuffer> {
   return crypto.subtle.digest('SHA-256', new TextEncoder().encode(text));
 }
 
-function unauthorized(message: string, hint?: string): ApiError {
+export function unauthorized(message: string, hint?: string): ApiError {
   return refusal(401, 'unauthorized', message, { hint, headers: { 'WWW-Authenticate': 'Bearer' } });
 }

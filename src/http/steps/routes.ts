@@ -4,11 +4,13 @@ import { storableText } from '../../job/attempt/notes';
 import { parseReport } from '../../job/envelope/json';
 import { MAX_ENVELOPE_BYTES } from '../../job/envelope/names';
 import { own } from '../../job/own';
+import { REDACTED } from '../../job/redaction';
 import { noStep, readStepName, readStepSaid } from '../../job/steps';
 import { formatInstant } from '../../job/time';
+import { isSignalUrl } from '../../job/token';
 import { refuseOthers } from '../../job/unknown-members';
 import type { JobStep } from '../../job/wire';
-import { type AppContext, json } from '../context';
+import { type AppContext, json, may } from '../context';
 import { answerJob } from '../jobs/render';
 import { MAX_BATCH_BYTES, readBody, readOptionalBody } from '../request/body';
 import { callJob, pathParam } from '../request/path';
@@ -17,15 +19,24 @@ import { attemptIn } from '../workers/report-in-request';
 
 export const stepRoutes = serve(steps, { list, show, record, signal });
 
+/** Only who may send a signal sees the URL that does. */
+export function stepsShown(c: AppContext, steps: JobSteps['steps']): JobSteps['steps'] {
+  if (may(c, 'data:write')) return steps;
+  const shown = Object.entries(steps).map(([name, step]) =>
+    isSignalUrl(name, step.result) ? [name, { ...step, result: REDACTED }] : [name, step],
+  );
+  return Object.fromEntries(shown);
+}
+
 async function list(c: AppContext) {
   const recorded: JobSteps['steps'] = JSON.parse(await callJob(c, (queue, id) => queue.steps(id)));
-  return json(c, { job_id: pathParam(c, 'id'), steps: recorded });
+  return json(c, { job_id: pathParam(c, 'id'), steps: stepsShown(c, recorded) });
 }
 
 async function show(c: AppContext) {
   const name = readStepName(pathParam(c, 'name'), 'name');
   const known: Record<string, JobStep> = JSON.parse(await callJob(c, (queue, id) => queue.steps(id)));
-  const record = own(known, name);
+  const record = own(stepsShown(c, known), name);
   if (!record) throw noStep(name);
   const { result_bytes: bytes, ...step } = record;
   const [part] = bytes === undefined ? [] : await callJob(c, (queue, id) => queue.stepParts(id, [name]));

@@ -23,12 +23,13 @@ const SHOWN = [
   'MAX_STORAGE_BYTES',
   'MAX_NEW_QUEUES',
   'DATA_LOCATION',
+  'PUBLIC_URL',
   'REDACT',
   'TEST_HOOKS',
 ] as const;
 
 /** For these only whether they are set. `HANDLERS` may hold secrets; its mappings are shown as targets. */
-const HIDDEN = ['API_KEYS', 'HANDLERS', 'TARGET_SECRET'] as const;
+const HIDDEN = ['API_KEYS', 'HANDLERS', 'TARGET_SECRET', 'TOKEN_SECRET'] as const;
 
 export async function showConfiguration(c: AppContext) {
   const { env } = c;

@@ -92,7 +92,7 @@ function momentOf({ in: after = MAX_DURATION_MS, until = undefined }: Snooze, no
 export function signal(q: QueueParts, { job_id, name, payload }: SignalRequest, now: number): SignalReceipt {
   const row = openRow(q, { job_id }, 'its signals', now);
   const before = own(recordedSteps(q, row.key), name);
-  if (before?.signal) return { job: viewOfRow(q, row, now), at: before.signal.at };
+  if (before?.signal) return { job: viewOfRow(q, row, now), at: before.signal.at, earlier: true };
   if (before && (isFinal(before) || before.tries !== undefined || before.run || before.begun)) {
     const why = before.timed_out ? 'has stopped waiting for it' : 'has a step of that name';
     throw conflict(`Signal ${name} comes too late for job ${job_id}, which ${why}.`, { job_id, signal: name });

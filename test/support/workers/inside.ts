@@ -36,6 +36,7 @@ const tocsin = createTocsin({
 
 const app = new Hono();
 app.get('/hello/:name', async (c) => c.json(await tocsin.enqueue('greeting.write', [c.req.param('name')])));
+app.get('/token/:id', async (c) => c.text(await tocsin.token({ job: c.req.param('id'), read: true })));
 app.get('/calls', (c) => c.json(calls.splice(0).length));
 // Runs one job of a queue here, with the library that runs workers or without it.
 app.get('/run/:queue/:how', async (c) => {

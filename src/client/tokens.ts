@@ -1,0 +1,40 @@
+import type * as contract from '../contract/tokens';
+import type { SignalUrlOptions } from '../handler/types';
+import { jsonOf } from '../producer/job';
+import type { Named } from '../producer/names';
+import { shaped } from './answers';
+import type { Requests } from './requests';
+import { pathTo } from './transport';
+
+export type TokenOptions = Named<contract.TokenRequest>;
+
+export type Token = Named<contract.Token>;
+
+export type SignalUrl = Named<contract.SignalUrl>;
+
+/** Tokens for browsers, as `tocsin.tokens`. The queue needs `TOKEN_SECRET`. */
+export interface Tokens {
+  /**
+   * Makes a token for a browser. Its key needs `data:read` for `read`, else `data:write`.
+   * @throws {InvalidJobError}
+   * @example
+   * const { token } = await tocsin.tokens.create({ job: job.id, read: true, expiresIn: '1h' });
+   */
+  create(options: TokenOptions): Promise<Token>;
+  /**
+   * Makes a URL that lets a person send a signal to a job, as `ctx.signalUrl` does. The queue needs `PUBLIC_URL`.
+   * @throws {InvalidJobError}
+   */
+  signalUrl(jobId: string, name: string, options: SignalUrlOptions): Promise<SignalUrl>;
+}
+
+export function createTokens({ safely }: Requests): Tokens {
+  return {
+    create: async (options) =>
+      shaped<Token>(await safely('POST', '/tokens', jsonOf(options, 'The token')), 'token', 'the token'),
+    signalUrl: async (jobId, signal, { expires, ...options }) => {
+      const body = jsonOf({ signal, ...options, expiresIn: expires }, 'The URL');
+      return shaped<SignalUrl>(await safely('POST', pathTo`/jobs/${jobId}/tokens`, body), 'url', 'the URL');
+    },
+  };
+}

@@ -1,0 +1,97 @@
+/** The URLs that send one signal: a page that asks, and the signal itself. */
+import { checkPlace } from '../../across/place';
+import { readConfig } from '../../config';
+import { signalPages, type UrlSignal } from '../../contract/tokens';
+import { storableText } from '../../job/attempt/notes';
+import { defined, isObject } from '../../job/envelope/fields';
+import { parseReport } from '../../job/envelope/json';
+import { type ApiError, apiErrorData, notFound, refusal } from '../../job/errors';
+import { formatInstant } from '../../job/time';
+import { readSignalRights, type SignalRights } from '../../job/token';
+import { refuseOthers } from '../../job/unknown-members';
+import { type AnswerOf, type AppContext, json, respond } from '../context';
+import { mediaTypeOf, readJson } from '../request/body';
+import { callJob, pathParam } from '../request/path';
+import { serve } from '../route';
+import { verified } from '../tokens/bearer';
+import { pageOf, type SignalPage } from './page';
+
+export const signalRoutes = serve(signalPages, {
+  show: (c) => forPeople(c, async () => shown(c, 200, questionOf(await opened(c)))) as Promise<AnswerOf<never, 200>>,
+  send: (c) => forPeople(c, () => send(c)) as Promise<AnswerOf<UrlSignal, 200>>,
+});
+
+const MAX_BYTES = 65_536;
+const FORM = 'application/x-www-form-urlencoded';
+
+/** @throws {ApiError} 404 for all but a token of this kind; 410 for one that has expired */
+async function opened(c: AppContext): Promise<SignalRights> {
+  await checkPlace(c.env);
+  readConfig(c.env);
+  const invalid = notFound('signal URL', '', 'Copy the whole URL, or ask for a new one.');
+  const { claims, end, maker } = await verified(c, pathParam(c, 'token'), 'tocsin:signal', invalid);
+  if (maker && !maker.scopes.includes('data:write')) throw invalid;
+  if (end <= Date.now()) throw refusal(410, 'token_expired', 'This URL has expired.');
+  return readSignalRights(claims);
+}
+
+async function send(c: AppContext): Promise<Response> {
+  const rights = await opened(c);
+  const { job: job_id, signal: name } = rights;
+  const payload = storableText(await readAnswer(c, rights), 'body');
+  const { at, earlier = false } = await callJob(c, (queue) => queue.signal({ job_id, name, payload }), job_id);
+  const text = earlier ? 'This has been answered before. The first answer counts.' : 'Your answer was sent.';
+  if (wantsPage(c)) return shown(c, 200, { title: rights.title ?? name, text });
+  const answer: UrlSignal = { job_id, signal: { name, at: formatInstant(at) }, first: !earlier };
+  return json(c, answer, 200, { 'Cache-Control': 'no-store', 'Referrer-Policy': 'no-referrer' });
+}
+
+/** What goes with the signal. @throws {ApiError} 400, 413; 422 for what is not a choice */
+async function readAnswer(c: AppContext, { choices }: SignalRights): Promise<unknown> {
+  const isForm = mediaTypeOf(c) === FORM;
+  const parse = isForm ? (text: string) => Object.fromEntries(new URLSearchParams(text)) : parseReport;
+  const body = await readJson(c, MAX_BYTES, ['application/json', FORM], parse);
+  if (choices === undefined) return isForm ? null : (body ?? null);
+  const given = isObject(body) ? body : {};
+  refuseOthers(given, ['choice']);
+  if (choices.some((choice) => choice === given.choice)) return { choice: given.choice };
+  const message = `choice must be one of ${choices.map((choice) => JSON.stringify(choice)).join(', ')}.`;
+  throw refusal(422, 'invalid_request', message, { details: { field: 'choice', allowed: choices } });
+}
+
+const wantsPage = (c: AppContext): boolean => c.req.header('Accept')?.includes('text/html') === true;
+
+/** Browsers get refusals as pages. */
+async function forPeople(c: AppContext, answer: () => Promise<Response>): Promise<Response> {
+  try {
+    return await answer();
+  } catch (error) {
+    const told = wantsPage(c) ? apiErrorData(error) : undefined;
+    if (!told) throw error;
+    return shown(c, told.status, { title: 'This did not work', text: reasonFor(told) }, told.headers);
+  }
+}
+
+const REASONS: Partial<Record<number, string>> = {
+  404: 'This link is not valid. Open the whole link, or ask for a new one.',
+  409: 'It is too late: the job has ended, or waits no longer.',
+  410: 'This link has expired. Ask for a new one.',
+  429: 'Too many links that are not valid were opened from here. Try again in a minute.',
+};
+
+const reasonFor = ({ status, message }: ApiError['data']): string => REASONS[status] ?? message;
+
+const questionOf = ({ signal, title = signal, choices }: SignalRights): SignalPage => defined({ title, choices });
+
+function shown(c: AppContext, status: number, page: SignalPage, headers: Record<string, string> = {}) {
+  const { html, policy } = pageOf(page);
+  return respond(c, html, status, {
+    ...headers,
+    'Content-Type': 'text/html; charset=utf-8',
+    'Content-Security-Policy': policy,
+    'Cache-Control': 'no-store',
+    'Referrer-Policy': 'no-referrer',
+    'X-Content-Type-Options': 'nosniff',
+    'X-Robots-Tag': 'noindex',
+  });
+}

@@ -1,0 +1,39 @@
+/** Makes tokens for browsers, and URLs that send one signal. */
+import { readTokens } from '../../config';
+import { tokens } from '../../contract/tokens';
+import { refusal } from '../../job/errors';
+import { formatInstant } from '../../job/time';
+import { readEnd, readSignalRights, readTokenRights, signalUrl, signToken } from '../../job/token';
+import { refuseOthers } from '../../job/unknown-members';
+import { type AppContext, may, unredacted } from '../context';
+import { readBody } from '../request/body';
+import { pathParam } from '../request/path';
+import { serve } from '../route';
+import { SCOPE_OF } from './bearer';
+
+export const tokenRoutes = serve(tokens, { create, signalUrl: createUrl });
+
+const NOT_KEPT = { 'Cache-Control': 'no-store' };
+
+async function create(c: AppContext) {
+  const { expires_in, ...given } = await readBody(c);
+  refuseOthers(given, ['job', 'read', 'signals', 'enqueue'], ['expires_in']);
+  const rights = readTokenRights(given);
+  for (const [right, scope] of Object.entries(SCOPE_OF)) {
+    if (!(right in rights) || may(c, scope)) continue;
+    const message = `A token with ${right} needs a key with the scope ${scope}.`;
+    throw refusal(403, 'forbidden', message, { details: { field: right, required_scope: scope } });
+  }
+  const end = readEnd(expires_in, 'tocsin', Date.now());
+  const token = await signToken(readTokens(c.env), 'tocsin', rights, { end, kid: c.get('caller')?.key_hint });
+  return unredacted(c, { token, expires_at: formatInstant(end) }, 201, NOT_KEPT);
+}
+
+async function createUrl(c: AppContext) {
+  const { expires_in, ...given } = await readBody(c);
+  refuseOthers(given, ['signal', 'choices', 'title'], ['expires_in']);
+  const rights = readSignalRights({ ...given, job: pathParam(c, 'id') });
+  const end = readEnd(expires_in, 'tocsin:signal', Date.now());
+  const url = await signalUrl(readTokens(c.env), rights, { end, kid: c.get('caller')?.key_hint });
+  return unredacted(c, { url, expires_at: formatInstant(end) }, 201, NOT_KEPT);
+}
