@@ -1,7 +1,7 @@
 import type { LogEntry } from '../handler/journal';
 import type { Progress } from '../handler/protocol';
 import type { StepRecord } from '../handler/step-rules';
-import type { ChildJob, Voice } from '../handler/voice';
+import type { ChildJob, SignalUrlAsked, Voice } from '../handler/voice';
 import type { JobEnvelope } from '../producer/envelope';
 import type { Held, Puller } from './puller';
 import type { ReportGatherer } from './report-gatherer';
@@ -41,6 +41,10 @@ export class PullVoice implements Voice {
 
   recall(name: string): Promise<unknown> {
     return this.puller.recall(this.job, name);
+  }
+
+  async signalUrl(asked: SignalUrlAsked): Promise<string> {
+    return await this.puller.signalUrl(this.job, asked);
   }
 
   async enqueue(jobs: readonly ChildJob[]): Promise<JobEnvelope[]> {

@@ -2,6 +2,7 @@ import type { LogEntry } from '../handler/journal';
 import { snoozeOf } from '../handler/outcomes';
 import type { DeliveryOutcome } from '../handler/protocol';
 import type { StepRecord } from '../handler/step-rules';
+import type { SignalUrlAsked } from '../handler/voice';
 import { DEFAULT_QUEUE } from '../job/options';
 import type { JobEnvelope } from '../producer/envelope';
 import { jsonOf } from '../producer/job';
@@ -34,6 +35,7 @@ import {
 import type { Requests } from './requests';
 import type { Checkpoint } from './results';
 import type { RunnableHandlers, RunOptions, runPuller } from './run';
+import { createTokens } from './tokens';
 import { pathTo } from './transport';
 import { PROTOCOL, type QueueSocket, WorkerChannel } from './worker-channel';
 
@@ -293,6 +295,11 @@ export class PullWorker<Job extends Held & { type: string; args: readonly unknow
   async recall(job: Held, name: string): Promise<StepRecord | undefined> {
     const path = pathTo`/jobs/${job.id}/steps/${name}`;
     return stepRecordOf(await this.#requests.read<RecordedStep & { name: string }>(path, 'name', 'the step'));
+  }
+
+  async signalUrl({ id }: Held, { signal, expires_in, ...options }: SignalUrlAsked): Promise<string> {
+    const { url } = await createTokens(this.#requests).signalUrl(id, signal, { ...options, expires: expires_in });
+    return url;
   }
 
   /** Adds lines to the log of a job; the last 100 are kept. @throws {ConflictError} when this attempt is over */

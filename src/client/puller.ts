@@ -3,6 +3,7 @@
 import type { LogEntry } from '../handler/journal';
 import type { DeliveryOutcome, Progress } from '../handler/protocol';
 import type { StepRecord } from '../handler/step-rules';
+import type { SignalUrlAsked } from '../handler/voice';
 import type { JobEnvelope } from '../producer/envelope';
 import type { ClientOptions } from './options';
 import type { HeartbeatAnswer, Wanted } from './pull-types';
@@ -59,6 +60,7 @@ export interface Puller {
   saveCheckpoint(job: Held, state: unknown): Promise<unknown>;
   recordStep(job: Held, name: string, record: StepRecord): Promise<StepRecord | undefined>;
   recall(job: Held, name: string): Promise<StepRecord | undefined>;
+  signalUrl(job: Held, asked: SignalUrlAsked): Promise<string>;
   log(job: Held, lines: readonly LogEntry[]): Promise<void>;
   enqueue(child: Record<string, unknown>): Promise<JobEnvelope>;
   enqueueMany(children: readonly Record<string, unknown>[]): Promise<JobEnvelope[]>;

@@ -230,6 +230,7 @@ const ASKED: Record<Question, (voice: Voice, args: readonly unknown[]) => Promis
   recall: async (voice, [name]) => voice.recall?.(name as string),
   enqueue: async (voice, [job]) => (await voice.enqueue([job as never]))[0],
   enqueueMany: (voice, [jobs]) => voice.enqueue(jobs as never),
+  signalUrl: (voice, [asked]) => (voice as Required<Voice>).signalUrl(asked as never),
 };
 
 function threadOf(data: ThreadData): Thread {

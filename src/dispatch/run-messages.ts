@@ -13,7 +13,11 @@ import type { EntryText } from './body';
 type Json = Record<string, unknown>;
 
 /** A message that is answered once it is durable. @param children jobs to enqueue, as written */
-export type RunRequest = RunNote | { kind: 'enqueue'; children: unknown } | { kind: 'recall'; name: string };
+export type RunRequest =
+  | RunNote
+  | { kind: 'enqueue'; children: unknown }
+  | { kind: 'recall'; name: string }
+  | { kind: 'signal_url'; asked: Record<string, unknown> };
 
 export type RunMessage = RunRequest | { kind: 'log'; lines: LogLine[] };
 
@@ -55,7 +59,8 @@ function readAsk(entry: Json): RunRequest {
   }
   if ('recall' in entry) return { kind: 'recall', name: readStepName(entry.recall, 'recall') };
   if ('enqueue' in entry) return { kind: 'enqueue', children: entry.enqueue };
-  throw invalidRequest('call', 'A call must have progress, checkpoint, step, recall or enqueue.');
+  if (isObject(entry.signal_url)) return { kind: 'signal_url', asked: entry.signal_url };
+  throw invalidRequest('call', 'A call must have progress, checkpoint, step, recall, enqueue or signal_url.');
 }
 
 function mustProgress(value: unknown): Progress {

@@ -4,13 +4,15 @@ import { messageOf } from '../job/thrown';
 import type { JobEnvelope } from '../producer/envelope';
 import type { JobOptions, NewJob } from '../producer/job';
 import { type ChildParts, childOf, childrenOf, runAllOf, runOf } from './children';
+import { requireDuration } from './duration';
 import { type Journal, logEntry } from './journal';
 import { createLogger, type Logger, type LogSink } from './log';
 import { turn } from './pauses';
+import { requireName } from './step-rules';
 import type { Steps } from './steps';
 import { jsonCopy } from './text';
 import type { TimeLimit } from './time-limit';
-import type { ExecutionContextLike, HandlerContext, RunAllOptions, RunChildOptions } from './types';
+import type { ExecutionContextLike, HandlerContext, RunAllOptions, RunChildOptions, SignalUrlOptions } from './types';
 import type { ChildJob, Voice } from './voice';
 
 /** What a context is made of. */
@@ -128,9 +130,21 @@ export function contextOf(parts: ContextParts): HandlerContext {
     runAll: call('runAll', (name: string, jobs: readonly NewJob[], options: RunAllOptions = {}) =>
       steps.waits.run(runAllOf(parts, name, jobs, options)),
     ) as HandlerContext['runAll'],
+    signalUrl: call('signalUrl', async (name: string, options: SignalUrlOptions) => {
+      const { choices, title, expires } = options ?? {};
+      requireName('signalUrl', name, MAX_SIGNAL_NAME);
+      const asked = { signal: name, choices, title, expires_in: requireDuration(expires, 'ctx.signalUrl: expires') };
+      return await steps.step(`url:${name}`, () => {
+        if (voice.signalUrl) return voice.signalUrl(asked);
+        throw new TypeError('ctx.signalUrl: the target of this job cannot ask the queue while it runs');
+      });
+    }),
   };
   return Object.defineProperties(context, SIGNALS) as typeof context & HandlerContext;
 }
+
+/** Longest name of a signal with a URL, in characters: that of its step begins with `url:`. */
+const MAX_SIGNAL_NAME = 124;
 
 /** Lines go to the sink at once, and to the queue with the job. */
 function keptLogger({ sink, bound, journal, isOpen }: ContextParts): Logger {

@@ -10,7 +10,7 @@ import type { LogEntry } from './journal';
 import { isObject, type Progress } from './protocol';
 import type { StepRecord } from './step-rules';
 import { stringOf } from './text';
-import type { ChildJob, Voice } from './voice';
+import type { ChildJob, SignalUrlAsked, Voice } from './voice';
 
 /** How long log lines are gathered, in ms: a run that is over by then says them with its answer. */
 const LOG_AFTER_MS = 1_000;
@@ -143,6 +143,10 @@ export class LineVoice implements Voice {
       code: 'invalid_response',
       retryable: false,
     });
+  }
+
+  async signalUrl(asked: SignalUrlAsked): Promise<string> {
+    return String(await this.#call({ signal_url: asked }));
   }
 
   #call(said: Record<string, unknown>): Promise<unknown> {

@@ -49,10 +49,10 @@ export const AT_ONCE = 0;
 const MAX_NAME = 128;
 
 /** @throws {TypeError} when it is not a name: the queue would refuse the report of its run */
-export function requireName(verb: string, name: unknown): asserts name is string {
-  if (typeof name === 'string' && name.length <= MAX_NAME && !/^\.{0,2}$|\0|\p{Surrogate}/u.test(name)) return;
+export function requireName(verb: string, name: unknown, max = MAX_NAME): asserts name is string {
+  if (typeof name === 'string' && name.length <= max && !/^\.{0,2}$|\0|\p{Surrogate}/u.test(name)) return;
   throw new TypeError(
-    `ctx.${verb}: a name is a string of 1 to ${MAX_NAME} characters, not ${JSON.stringify(name)}; it may not be "." or "..", and has neither U+0000 nor half of an emoji`,
+    `ctx.${verb}: a name is a string of 1 to ${max} characters, not ${JSON.stringify(name)}; it may not be "." or "..", and has neither U+0000 nor half of an emoji`,
   );
 }
 

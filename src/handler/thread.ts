@@ -16,7 +16,7 @@ import { runDelivery } from './run';
 import { runAll } from './run-all';
 import { RunSignal } from './run-signal';
 import type { StepRecord } from './step-rules';
-import type { ChildJob, Voice } from './voice';
+import type { ChildJob, SignalUrlAsked, Voice } from './voice';
 
 /** Why a signal aborts. */
 export interface Reason {
@@ -41,7 +41,7 @@ export type ToThread =
   | { kind: 'end' };
 
 /** What a handler asks of the queue. */
-export type Question = 'progress' | 'checkpoint' | 'record' | 'recall' | 'enqueue' | 'enqueueMany';
+export type Question = 'progress' | 'checkpoint' | 'record' | 'recall' | 'enqueue' | 'enqueueMany' | 'signalUrl';
 
 /** What a thread tells the worker. Answers and lines are JSON. */
 export type FromThread =
@@ -169,6 +169,10 @@ class PortVoice implements Voice {
     // The worker may be of a release that knows single jobs only.
     if (jobs.length === 1) return [(await this.#ask('enqueue', jobs[0])) as JobEnvelope];
     return (await this.#ask('enqueueMany', jobs)) as JobEnvelope[];
+  }
+
+  async signalUrl(asked: SignalUrlAsked): Promise<string> {
+    return (await this.#ask('signalUrl', asked)) as string;
   }
 
   #ask(verb: Question, ...said: unknown[]): Promise<unknown> {

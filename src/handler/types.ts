@@ -115,6 +115,13 @@ export interface HandlerContext<Env = unknown> {
    */
   waitFor<T = unknown>(name: string, options?: { timeout?: Duration | undefined }): Promise<T>;
   /**
+   * Makes a URL that lets a person send the signal `name` to this job from a browser, and records it as the step
+   * `url:` and the name: later runs get the same one. The queue needs `TOKEN_SECRET` and `PUBLIC_URL`.
+   * @param name at most 124 characters
+   * @throws {TypeError} where the target of the job cannot ask the queue while it runs
+   */
+  signalUrl(name: string, options: SignalUrlOptions): Promise<string>;
+  /**
    * Enqueues a job and waits until it has ended: its result is returned, in later runs too. It begins when this run
    * has ended, which happens as with `sleep`, and this job takes no slot while it waits. Not inside of a step.
    * @param name 1 … 128 characters, each once in a run, and the same in every run

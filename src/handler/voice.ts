@@ -10,6 +10,15 @@ import type { RunRecord, StepRecord } from './step-rules';
 /** A job that a handler enqueues, as the queue reads it. */
 export type ChildJob = Record<string, unknown> & { type: string; args: unknown[] };
 
+/** The signal of a URL, as the queue reads it. */
+export interface SignalUrlAsked {
+  signal: string;
+  choices?: readonly string[] | undefined;
+  title?: string | undefined;
+  /** Ms. */
+  expires_in: number;
+}
+
 /** Speaks for one run. All values are JSON. */
 export interface Voice {
   /**
@@ -31,6 +40,8 @@ export interface Voice {
   enqueue(jobs: readonly ChildJob[]): Promise<JobEnvelope[]>;
   /** In a test: how jobs have ended that the handler waits for. */
   play?(asked: RunRequest): Promise<RunRecord> | undefined;
+  /** Makes a URL that sends a signal to the job; absent: this call carries no more than its answer. */
+  signalUrl?(asked: SignalUrlAsked): Promise<string>;
 }
 
 /** What waits for the answer of a run. */

@@ -3,7 +3,7 @@ import { type Progress, stepsOf } from '../handler/protocol';
 import { newId } from '../handler/run';
 import type { RunRecord, StepRecord } from '../handler/step-rules';
 import type { Job } from '../handler/types';
-import { AnswerVoice, type ChildJob, type Notes, type Voice } from '../handler/voice';
+import { AnswerVoice, type ChildJob, type Notes, type SignalUrlAsked, type Voice } from '../handler/voice';
 import { own } from '../job/own';
 import type { RunRequest } from '../job/wire';
 import type { JobEnvelope } from '../producer/envelope';
@@ -43,6 +43,11 @@ export class Recorder implements Voice {
     if (before !== undefined && !('until' in before) && !('begun' in before)) return before;
     this.steps[name] = { ...record, ...(before?.run && { run: before.run }) };
     return undefined;
+  }
+
+  /** Nothing is behind it. */
+  async signalUrl({ signal }: SignalUrlAsked): Promise<string> {
+    return `https://tocsin.test/ojs/v1/signal/${encodeURIComponent(signal)}`;
   }
 
   async enqueue(jobs: readonly ChildJob[]): Promise<JobEnvelope[]> {

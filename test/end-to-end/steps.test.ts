@@ -53,6 +53,38 @@ describe('a handler that is pushed to', () => {
   });
 });
 
+describe('a handler that asks a person', () => {
+  const ask = async (id: string) => {
+    await until(async () => 'approved' in (await client.jobs.steps(id)), 'the job waits for its answer');
+    const { result } = (await client.jobs.steps(id))['url:approved'] as { result: string };
+    expect(result).toMatch(/^https:\/\/jobs\.example\/queue\/ojs\/v1\/signal\//);
+    const path = result.slice('https://jobs.example/queue'.length);
+    expect(await server.ok(200, 'POST', path, { choice: 'yes' })).toMatchObject({ first: true });
+    await inState(id, 'completed');
+    expect(await client.get(id)).toMatchObject({ attempt: 1, result: { url: result, choice: 'yes' } });
+  };
+
+  it('gets the same URL in each run, pushed or pulled', async () => {
+    const pushed = await client.enqueue('work.approve', [], { queue });
+    await ask(pushed.id);
+    const stop = new AbortController();
+    const handlers = defineHandlers(
+      {
+        'trip.approve': async (_: Job, ctx: HandlerContext) => {
+          const url = await ctx.signalUrl('approved', { choices: ['yes', 'no'], expires: '7d' });
+          return { url, ...(await ctx.waitFor<{ choice: string }>('approved')) };
+        },
+      },
+      { log: () => undefined },
+    );
+    const running = client.worker('w1', { queues: [queue] }).run(handlers, { signal: stop.signal, waitMs: 50 });
+    const pulled = await client.enqueue('trip.approve', [], { queue });
+    await ask(pulled.id);
+    stop.abort();
+    await running;
+  });
+});
+
 describe('a handler whose steps are on record', () => {
   const steps = (order: Record<string, unknown>) =>
     client.enqueue('work.steps', [order], { queue, retry: { maxAttempts: 2, initialInterval: 1000, jitter: false } });

@@ -10,6 +10,7 @@ export interface Said extends Partial<Result> {
   checkpoint?: unknown;
   step?: { name: string; result?: unknown; timed_out?: true };
   recall?: string;
+  signal_url?: { signal: string; choices?: string[]; title?: string; expires_in: number };
   enqueue?: { type: string; args: unknown[]; meta: Record<string, unknown>; options?: object }[];
 }
 

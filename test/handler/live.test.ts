@@ -56,6 +56,23 @@ describe('an open call', () => {
     expect(did).toBe(0);
   });
 
+  it('asks for a signal URL once, and records it as a step', async () => {
+    const url = 'https://jobs.example/ojs/v1/signal/x';
+    const options = { choices: ['yes', 'no'], title: 'Well?', expires: '7d' } as const;
+    const run: Run = (ctx) => ctx.signalUrl('approved', options);
+    const call = live(run, ({ signal_url }) => (signal_url ? { value: url } : {}));
+    expect((await call.results).del_0?.result).toBe(url);
+    const asked = { signal: 'approved', choices: ['yes', 'no'], title: 'Well?', expires_in: 604_800_000 };
+    expect(call.said.slice(0, 2)).toEqual([
+      { delivery_id: 'del_0', call: 1, signal_url: asked },
+      { delivery_id: 'del_0', call: 2, step: { name: 'url:approved', result: url } },
+    ]);
+    const steps = { 'url:approved': { result: url } };
+    const later = openCall(worker(run), [{ type: 'test.talk', steps }]);
+    expect((await later.results).del_0?.result).toBe(url);
+    expect(later.said).toHaveLength(1);
+  });
+
   it('lets a run continue only once what it said is durable', async () => {
     const order: string[] = [];
     const call = live(
@@ -173,6 +190,9 @@ describe('a refusal', () => {
     ['progress in percent', (ctx) => ctx.progress(50), /50 is not a number from 0 to 1; divide a percentage by 100/],
     ['a state that is not JSON', (ctx) => ctx.checkpoint({ big: 1n }), /the state is not JSON/],
     ['no state', (ctx) => ctx.checkpoint(undefined), /use null/],
+    ['a URL without an end', (ctx) => ctx.signalUrl('x', {} as never), /ctx.signalUrl: expires.* is not a duration/],
+    ['a URL with nothing', (ctx) => ctx.signalUrl('x', undefined as never), /ctx.signalUrl: expires/],
+    ['a URL with too long a name', (ctx) => ctx.signalUrl('x'.repeat(125), { expires: '1d' }), /1 to 124 characters/],
     ['a child that is not JSON', (ctx) => ctx.enqueue('a.b', [() => 1, 1n]), /the job is not JSON/],
   ])('meets %s before anything is said', async (_, run, message) => {
     const call = live(run);
@@ -185,6 +205,7 @@ describe('a call that is closed', () => {
   it.each<[string, Run]>([
     ['a step', (ctx) => ctx.step('a', () => expect.unreachable())],
     ['a child', (ctx) => ctx.enqueue('a.b', [])],
+    ['a signal URL', (ctx) => ctx.signalUrl('approved', { expires: '1d' })],
     ['a checkpoint', (ctx) => ctx.checkpoint(1)],
     ['a checkpoint that nobody awaits', (ctx) => void ctx.checkpoint(1)],
   ])('is given back when the run needs it to be open: %s', async (_, run) => {
@@ -235,6 +256,14 @@ describe('a delivery that stands alone', () => {
     const third = await single(run, { steps: { ...first.steps, ...second.steps } });
     expect(third).toEqual({ status: 'completed', result: [1, 2, 3] });
     expect(done).toEqual(['a', 'b', 'c']);
+  });
+
+  it('cannot ask for a signal URL, but gets the one on record', async () => {
+    const run: Run = (ctx) => ctx.signalUrl('approved', { expires: '1d' });
+    const { error } = (await single(run)) as { error: { type: string; message: string } };
+    expect(error).toMatchObject({ type: 'TypeError', message: expect.stringContaining('ctx.signalUrl') });
+    const known = await single(run, { steps: { 'url:approved': { result: 'https://x.example' } } });
+    expect(known).toEqual({ status: 'completed', result: 'https://x.example' });
   });
 
   it('brings checkpoints and children with its outcome', async () => {

@@ -27,6 +27,10 @@ const handlers = defineHandlers(
       ctx.log.info('approved');
       return { charge, by };
     },
+    'refund.approve': async (_job, ctx) => {
+      const url = await ctx.signalUrl('approved', { choices: ['yes', 'no'], expires: '7d' });
+      return { url, ...(await ctx.waitFor<{ choice: string }>('approved')) };
+    },
     'busy.wait': () => {
       throw snooze('10m', 'still busy');
     },
@@ -135,6 +139,13 @@ describe('one run of a handler', () => {
 });
 
 describe('a durable handler', () => {
+  it('gets a signal URL that stays the same', async () => {
+    const job = await runToEnd(handlers, 'refund.approve', [], { signals: { approved: { choice: 'yes' } } });
+    const url = 'https://tocsin.test/ojs/v1/signal/approved';
+    expect(job).toMatchObject({ status: 'completed', result: { url, choice: 'yes' } });
+    expect(job.steps).toMatchObject({ 'url:approved': { result: url } });
+  });
+
   it('stops at each sleep and signal, and continues with what was recorded', async () => {
     const first = await runHandler(handlers, 'order.ship', ['A17'], { now: NOW });
     expect(first).toMatchObject({ status: 'snoozed', isLast: false, wakes: { at: NOW + 3 * DAY } });

@@ -8,6 +8,7 @@ import { boundOf, type End, keepsDiscarded } from '../../job/retention';
 import type { RetryPolicy } from '../../job/retry/policy';
 import { type RetryLayers, resolveRetry } from '../../job/retry/resolve';
 import { below, DEFAULTS, keptIn, over, type QueueConfig, type QueueDefaults } from '../../job/settings';
+import type { TokenSettings } from '../../job/token';
 import { AnnouncedTypes } from './announced';
 import { Overrides } from './limits/overrides';
 import type { Removal } from './removal';
@@ -18,6 +19,8 @@ export interface Variables {
   readonly retryVariables: Record<string, string | undefined>;
   /** The bound of the storage of each queue, in bytes. */
   readonly maxStorageBytes?: number;
+  /** What signs tokens; absent: it cannot be read. */
+  readonly tokens?: TokenSettings;
 }
 
 /** The fact that holds the overrides of groups. */

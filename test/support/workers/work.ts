@@ -110,6 +110,11 @@ export default defineHandlers(
       const { by } = await ctx.waitFor<{ by: string }>('approved', { timeout: '1d' });
       return { first, by, child: child.id };
     },
+    'work.approve': async (job, ctx) => {
+      run(job, ctx);
+      const url = await ctx.signalUrl('approved', { choices: ['yes', 'no'], title: 'Well?', expires: '7d' });
+      return { url, ...(await ctx.waitFor<{ choice: string }>('approved')) };
+    },
     // Each step says in which run it was done; what it did is counted, since the queue keeps only its first result.
     'work.steps': async (job, ctx) => {
       run(job, ctx);

@@ -4,6 +4,7 @@ import type { RunMessage } from '../../../dispatch/run-messages';
 import type { Enqueuer } from '../../../job/attempt/outcome';
 import type { Parent } from '../../../job/envelope/children';
 import { conflict } from '../../../job/errors';
+import { readEnd, readSignalRights, signalUrl } from '../../../job/token';
 import type { Host } from '../../feature';
 import type { Claimed } from '../../jobs/claim';
 import { tellLog } from '../../jobs/log';
@@ -38,6 +39,12 @@ export async function hear(host: Host, speaker: Speaker, message: RunMessage): P
     case 'enqueue':
       mustRun(q, speaker);
       return enqueue(host, speaker, message.children);
+    case 'signal_url': {
+      mustRun(q, speaker);
+      const rights = readSignalRights({ ...message.asked, job: speaker.parent.id });
+      const end = readEnd(message.asked.expires_in, 'tocsin:signal', host.now());
+      return signalUrl(q.config.variables.tokens, rights, { end });
+    }
     case 'progress':
       return asWhoRuns(host, speaker, (active, now) => noteProgress(q, row, active, message, now));
     case 'checkpoint':

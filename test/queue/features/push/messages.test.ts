@@ -94,6 +94,19 @@ describe('a handler that says something while it runs', () => {
     await open(`${gate}0`);
   });
 
+  it('gets a URL that sends a signal, or a refusal that says what is wrong', async () => {
+    const ask = (asked: Json) => ({ ask: { signal_url: { signal: 'approved', expires_in: 60_000, ...asked } } });
+    const id = await add({
+      say: [ask({}), ask({ expires_in: '91d' }), ask({ signal: '' }), { ask: { signal_url: 'approved' } }],
+    });
+    await server.jobIn(id, 'completed');
+    const [url, ...wrong] = await replies(id);
+    expect(url?.value).toMatch(/^https:\/\/jobs\.example\/queue\/ojs\/v1\/signal\/[\w-]+\.[\w-]+\.[\w-]+$/);
+    const [, claims = ''] = String(url?.value).split('.').slice(-3);
+    expect(JSON.parse(atob(claims))).toMatchObject({ aud: 'tocsin:signal', job: id, signal: 'approved' });
+    expect(wrong.map(({ error }) => (error as Json).code)).toEqual(Array(3).fill('invalid_request'));
+  });
+
   it('enqueues jobs into any queue, that carry their parent and its trace', async () => {
     const other = freshName('children');
     const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
