@@ -5,7 +5,7 @@ import { Attempts, attempts } from '../../../src/http/session/attempts';
 import { unpaddedBase64UrlOf } from '../../../src/job/bytes';
 import { signToken } from '../../../src/job/token';
 import { clock, HOUR } from '../../support/clock';
-import { freshName } from '../../support/queue';
+import { freshName, TestQueue } from '../../support/queue';
 import { type Json, server, TestServer, UNKNOWN_ID, V1 } from '../../support/server';
 import { StreamReader } from '../../support/streams';
 
@@ -82,6 +82,16 @@ describe('a token that reads a job', () => {
     expect(shown).not.toContain(secret);
     expect(shown).not.toMatch(/"(args|meta|log|stack|errors|checkpoint|details|retry_effective)"/);
     expect(stream.messages.map(({ event }) => event)).toContain('job.discarded');
+  });
+
+  it('costs no row', async () => {
+    const queue = freshName('token');
+    const id = await server.enqueue(queue);
+    const object = new TestQueue(queue);
+    await object.startCounting();
+    const token = await make({ job: id, read: true, signals: ['x'] });
+    for (const path of ['', '/result', '/progress']) await send(token, 'GET', `/jobs/${id}${path}`);
+    expect((await object.counted()).written).toBe(0);
   });
 
   it('shows the result as it is, unless a rule of redaction hides it', async () => {

@@ -91,6 +91,8 @@ describe('a handler that says something while it runs', () => {
     const without = await written({ say: [line('x')] });
     const three = await written({ say: [step('a', 1), step('b', 2), step('c', 3), step('a', 4)] });
     expect(three).toBe(without + 3);
+    const asked = { ask: { signal_url: { signal: 'approved', expires_in: 60_000 } } };
+    expect(await written({ say: [asked, step('url:approved', 'https://x.example')] })).toBe(without + 1);
     await open(`${gate}0`);
   });
 
