@@ -1,4 +1,5 @@
 /** Every route of the server, in the order in which they are tried. */
+import { defined } from '../job/envelope/fields';
 import { alertRoutes } from './alerts/routes';
 import { adminAuditRoutes } from './audit/routes';
 import { adminOperationRoutes, bulkRoutes } from './bulk/routes';
@@ -109,11 +110,13 @@ function isPublic(path: string): boolean {
  */
 export function rulesElsewhere(method: string, path: string): Rules {
   const scope = isPublic(path) ? 'public' : defaultScope(method, path);
-  // A browser asks before it sends a token.
-  const token = method === 'OPTIONS' && TOKEN_PATHS.some((fits) => fits.test(path)) ? 'read' : undefined;
-  return { scope, ...(token && { token }) };
+  // A browser asks before it sends a request, and without what that will bring.
+  const asked = method === 'OPTIONS' ? FOR_PAGES.find(({ fits }) => fits.test(path)) : undefined;
+  return { scope, ...asked?.rules };
 }
 
-const TOKEN_PATHS = ROUTES.flatMap(({ token, path }) =>
-  token ? [new RegExp(`^${path.replace(/:\w+/g, '[^/]+')}$`)] : [],
-);
+/** Routes that pages of other origins may use. */
+const FOR_PAGES = ROUTES.flatMap(({ token, anyOrigin, path }) => {
+  if (!token && !anyOrigin) return [];
+  return [{ fits: new RegExp(`^${path.replace(/:\w+/g, '[^/]+')}$`), rules: defined({ token, anyOrigin }) }];
+});

@@ -99,6 +99,9 @@ describe('the page of a signal URL', () => {
     const { status } = await page('POST', path, '', TestServer.with({ TOKEN_SECRET: SECRET }), { Origin: 'null' });
     expect(status).toBe(404);
     const own = await forged({});
+    const ask = { Origin: 'https://shop.example', 'Access-Control-Request-Headers': 'content-type' };
+    const preflight = await open.call('OPTIONS', own, undefined, ask);
+    expect([preflight.status, preflight.headers.get('Access-Control-Allow-Origin')]).toEqual([204, '*']);
     const answer = await page('POST', own, '', open, { Origin: 'null' });
     expect([answer.status, answer.headers.get('Access-Control-Allow-Origin')]).toEqual([200, '*']);
     expect(await steps()).toMatchObject({ approved: { signal: { payload: null } } });
