@@ -49,7 +49,8 @@ export function createProgram(terminal: Terminal, version: string): Command {
     restoreCommand(terminal),
     ...[apply, enqueue, jobs, ...job, ...changes, dead, failures, queues, groups, exporting, importing, targets, tail],
     topCommand(terminal),
-    ...[maintenance, crons, workflows, limits, pools, schemas, alerts, webhooks, migrating, audit, token, doctor(version)],
+    ...[maintenance, crons, workflows, limits, pools, schemas, alerts, webhooks, migrating, audit, token],
+    doctor(version),
   ];
   for (const one of commands) program.addCommand(one instanceof Command ? one : commandOf(terminal, one));
   return program;
