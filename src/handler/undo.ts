@@ -76,7 +76,7 @@ export function undoing(type: string, { retry, find }: Undo): HandlerFunction {
   };
 }
 
-/** @throws {UnrecoverableError} when it is no job that a queue has made */
+/** @throws {UnrecoverableError} unless a queue has made the job */
 function readArgs([given]: readonly unknown[]): { job: UndoneJob; steps: StepToUndo[] } {
   if (isObject(given) && isObject(given.job) && Array.isArray(given.steps)) {
     return given as unknown as { job: UndoneJob; steps: StepToUndo[] };

@@ -261,7 +261,7 @@ export interface JobView {
   record: JobRecord;
   layers: LowerLayers;
   /** It was redriven, and its steps were undone: none is on record any more. */
-  begins_anew?: true;
+  starts_over?: true;
 }
 
 /** {@link JobView} for the runner of the job, with its body parsed. */

@@ -18,7 +18,7 @@ export interface StepToUndo {
   omitted?: number;
 }
 
-/** What an undo job is told about its job. */
+/** What an undo job gets to know about its job. */
 export interface JobToUndo {
   id: string;
   type: string;

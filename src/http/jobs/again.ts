@@ -51,12 +51,12 @@ export async function retryEdited(c: AppContext): Promise<JobView> {
   return callJob(c, (queue, id) => queue.restart(id, step, options));
 }
 
-/** What an operator should know whose job begins anew. */
-const BEGINS_ANEW = 'The steps of this job were undone, so it begins anew: no step is on record any more.';
+/** What an operator should know whose job starts over. */
+const STARTS_OVER = 'The steps of this job were undone, so it starts over: no step is on record any more.';
 
 /** Answers the job that a retry has started again. */
 export function answerRetried(c: AppContext, view: JobView) {
-  const { members, headers } = warningsOf(view.begins_anew ? [BEGINS_ANEW] : []);
+  const { members, headers } = warningsOf(view.starts_over ? [STARTS_OVER] : []);
   return json(c, withFlatCopy(envelopeOf(c, view), members), 200, headers);
 }
 

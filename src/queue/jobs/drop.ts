@@ -1,4 +1,4 @@
-/** Discards a job for which there is no room, before it ran. One that undoes another stays: bounds do not hold for it. */
+/** Discards a job for which there is no room, before it ran. One that undoes another stays, whatever the bounds. */
 
 import { type JobRow, STATE } from '../store/job-row';
 import { move } from '../store/jobs';

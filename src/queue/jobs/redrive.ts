@@ -94,7 +94,7 @@ export function redrive(q: QueueParts, id: string, options: RedriveOptions, now:
   );
   if (steps) forgetOthers(q, row.key, steps, now);
   const view = change ? patch(q, { ...change, id }, now) : viewOfRow(q, after, now);
-  return undo.isUndone && from === undefined ? { ...view, begins_anew: true } : view;
+  return undo.isUndone && from === undefined ? { ...view, starts_over: true } : view;
 }
 
 const asleep = (id: string) =>

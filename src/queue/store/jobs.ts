@@ -249,7 +249,7 @@ export function move(q: QueueParts, row: JobRow, kind: Move, change: Change, now
   return after;
 }
 
-/** Makes the undo job of a job that ends, whatever the bounds of its queue. One row. @returns its id, if there is one */
+/** Makes the undo job of a job that ends, whatever the bounds of its queue. One row. @returns its id, if any */
 function insertUndo(
   q: QueueParts,
   ending: JobRow,

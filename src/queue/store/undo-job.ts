@@ -30,7 +30,7 @@ export function undoJobOf(
   return { type: body.type, priority: row.priority, body: JSON.stringify(body), group: body.group };
 }
 
-/** The id of the job whose steps this one undoes; undefined: it is no undo job. */
+/** The id of the job whose steps this one undoes; undefined: it is not an undo job. */
 export function undoneBy(row: Pick<JobRow, 'type' | 'body'>): string | undefined {
   const of = row.type.endsWith(UNDO_SUFFIX) ? bodyOf(row).meta[UNDO_OF] : undefined;
   return typeof of === 'string' ? of : undefined;

@@ -270,7 +270,7 @@ describe('a job that begins again', () => {
     await server.ack(undo.id);
     expect(await undoIn(id)).toEqual({ job_id: undo.id, state: 'completed' });
     const answer = await server.ok(200, 'POST', `${V1}/dead-letter/${id}/retry`, {});
-    expect(answer.warnings).toEqual([expect.stringContaining('begins anew')]);
+    expect(answer.warnings).toEqual([expect.stringContaining('starts over')]);
     expect(await steps(id)).toEqual({});
     await server.takeOne(queue);
     await cancel(id);
