@@ -198,6 +198,27 @@ describe('rows written', () => {
     expect(alone).toBeLessThanOrEqual(4);
   });
 
+  it('are one more for a step that can be undone, and one for the job that undoes it', async () => {
+    const queue = await countedQueue();
+    const running = async (): Promise<string> => {
+      const id = await queue.add({ retry: steady(1) });
+      expect((await queue.claim()).map((job) => job.id)).toEqual([id]);
+      return id;
+    };
+    const record = (job_id: string, step: object) => () =>
+      queue.api.recordStep({ job_id, name: 'charge', record: JSON.stringify(step) });
+    const plain = await running();
+    expect(await written(queue, record(plain, { result: 1 }))).toBe(1);
+    const fail = (id: string) => written(queue, () => queue.nack(id));
+    const alone = await fail(plain);
+    const undone = await running();
+    const begun = { begun: true, undo: true };
+    expect(await written(queue, record(undone, begun))).toBe(1);
+    expect(await written(queue, record(undone, begun))).toBe(0);
+    expect(await written(queue, record(undone, { result: 1, undo: true }))).toBe(1);
+    expect((await fail(undone)) - alone).toBe(1);
+  });
+
   it('are a tenth for each retry of jobs that fail together: the failure, and again the next claim', async () => {
     const queue = await countedQueue();
     await queue.enqueue(...many(100, { retry: steady(25, 1000) }));

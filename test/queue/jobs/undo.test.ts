@@ -1,6 +1,7 @@
 /** Jobs that undo the steps of another one, which ended otherwise than completed. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { clock, DAY, MINUTE, T0 } from '../../support/clock';
+import { exported, imported } from '../../support/exports';
 import { onRecord, stamped } from '../../support/on-record';
 import { freshName, steady, TestQueue } from '../../support/queue';
 import { type Json, server, V1 } from '../../support/server';
@@ -350,23 +351,26 @@ describe('an undo job', () => {
   });
 });
 
-it('costs a row for the begin of a step, one for its undo job, and none without', async () => {
-  const id = await server.add('order.fulfil', [], { queue, retry: steady(1) });
-  await server.takeOne(queue);
-  await object.startCounting();
-  const rows = async (act: () => Promise<unknown>) => {
-    await object.counted();
-    await act();
-    const { written, alarms } = await object.counted();
-    return written - alarms;
-  };
-  expect(await rows(() => put(id, 'charge', begun))).toBe(1);
-  expect(await rows(() => put(id, 'charge', begun))).toBe(0);
-  expect(await rows(() => put(id, 'charge', charged))).toBe(1);
-  const withUndo = await rows(() => server.nack(id));
-  const plain = await server.add('order.fulfil', [], { queue, retry: steady(1) });
-  await server.take(queue, { count: 2 });
-  await put(plain, 'charge', { result: 1 });
-  const without = await rows(() => server.nack(plain));
-  expect(withUndo - without).toBe(1);
+describe('flags and the link to an undo job', () => {
+  it('go along when a queue is exported and imported', async () => {
+    const [open, ended] = [await started(), await started()];
+    await sleepUntil(open, T0 + MINUTE);
+    await cancel(ended);
+    const undo = await undoIn(ended);
+    const file = await exported(queue, 'ended=true');
+    await server.reset();
+    await imported(queue, file);
+    expect(await undoIn(ended)).toEqual(undo);
+    await cancel(open);
+    expect(await jobOf(open)).toMatchObject({ type: 'order.fulfil.undo', meta: { undo_of: open } });
+  });
+
+  it('go along when a queue is deleted and its jobs move to another one', async () => {
+    const id = await started();
+    await sleepUntil(id, T0 + MINUTE);
+    const target = freshName('undo');
+    await server.ok(202, 'DELETE', `${V1}/queues/${queue}?strategy=move&target_queue=${target}`);
+    await cancel(id);
+    expect(await jobOf(id)).toMatchObject({ type: 'order.fulfil.undo', queue: target, meta: { undo_of: id } });
+  });
 });
