@@ -8,6 +8,7 @@ export const WAITING_REASONS = [
   'pending',
   'snoozed',
   'signal',
+  'run',
   'delayed',
   'retry',
   'queue_paused',
@@ -37,8 +38,9 @@ export interface WaitingFor {
   detail: string;
   /** The handler that is down. */
   target?: string;
+  /** Also the name of a run. */
   signal?: string;
-  /** The job of its group that it waits for. */
+  /** The job that it waits for: of its group, or of a run. */
   job_id?: string;
   /** The limit key that the detail names. */
   key?: string;

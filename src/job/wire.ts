@@ -97,9 +97,9 @@ export interface EnvelopeWaiting {
   detail: string;
   /** With `handler_down`: the name of the target. */
   target?: string;
-  /** With `signal`: the name of the signal. */
+  /** With `signal`: the name of the signal. With `run`: that of the run. */
   signal?: string;
-  /** With `group`: the job of the same group that has to end first. */
+  /** With `group`: the job of the same group that has to end first. With `run`: the job that must end. */
   job_id?: string;
   /** The limit key that `detail` names: that which is used up. */
   key?: string;

@@ -1,5 +1,7 @@
+import type { TocsinClient } from '../../client/client';
 import type { JobLogLine, JobStep } from '../../client/results';
 import { stepsInOrder } from '../../job/step-order';
+import type { JobEnvelope } from '../../producer/envelope';
 import { type Action, action, json } from '../command';
 import { orNone } from '../failure';
 import { brief, type Fact } from '../output';
@@ -48,7 +50,8 @@ function about(name: string, summary: string, factsFirst: boolean): Action {
     ]);
     const now = terminal.now();
     const why = explain(job, steps, now);
-    const reason = [why.text, ...(why.hint ? [`→ ${why.hint}`] : [])].join('\n');
+    const below = await waitsOf(tocsin, job, now);
+    const reason = [why.text, ...below, ...(why.hint ? [`→ ${why.hint}`] : [])].join('\n');
     const [known, isCut] = brief(jobFacts(job, progress, now, log), members.full === true);
     const [done, areCut] = stepsOf(steps, now, members.full === true);
     const rest = isCut || areCut ? `Values end in "…" where they are cut. Show all: tocsin job ${id} --full` : '';
@@ -58,6 +61,22 @@ function about(name: string, summary: string, factsFirst: boolean): Action {
       text: [...(factsFirst ? [known, reason] : [reason, known]), done, last, rest].filter(Boolean).join('\n\n'),
     };
   });
+}
+
+/** How many jobs deep a wait for jobs is explained. */
+const DEEPEST = 3;
+
+/** Why the job that this one waits for does not run, and the job that this waits for. */
+async function waitsOf(tocsin: TocsinClient, job: JobEnvelope, now: number): Promise<string[]> {
+  const lines: string[] = [];
+  let above: JobEnvelope | undefined = job;
+  while (above?.waitingFor?.reason === 'run' && above.waitingFor.jobId !== undefined && lines.length < DEEPEST) {
+    const below: Promise<JobEnvelope> = tocsin.get(above.waitingFor.jobId);
+    above = await orNone(below, undefined);
+    if (above)
+      lines.push(`${'  '.repeat(lines.length + 1)}${above.id} (${above.type}): ${explain(above, {}, now).text}`);
+  }
+  return lines;
 }
 
 /** The records as the server writes them: their names are the handler's, so printing must not rename them. */

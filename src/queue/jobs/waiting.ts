@@ -5,6 +5,8 @@
 
 import { MAX_DURATION_MS } from '../../job/duration';
 import { tellMaintenance } from '../../job/maintenance';
+import { own } from '../../job/own';
+import { isPendingRun, runningIn } from '../../job/runs';
 import { cut, quote } from '../../job/text';
 import { formatInstant } from '../../job/time';
 import type { WaitingFor, WaitingReason } from '../../job/waiting';
@@ -16,6 +18,7 @@ import { bodyOf, historyOf } from '../store/row-texts';
 import { availableSince, idOf, isSnoozed } from '../store/rows';
 import { waitsForGroup } from './group-waiting';
 import { rescheduledByKey, waitsForKey } from './limit-waiting';
+import { recordedSteps } from './steps';
 
 /** Characters of an error message that an explanation repeats. */
 const MAX_ERROR = 200;
@@ -63,7 +66,7 @@ function locked(q: Stored, row: JobRow): WaitingFor | undefined {
 }
 
 /** The job's own reason. A pause of the queue is mentioned too: the job's own moment will not be enough. */
-function ofItself(q: Named & Configured, row: JobRow, now: number): WaitingFor | undefined {
+function ofItself(q: StoredQueue, row: JobRow, now: number): WaitingFor | undefined {
   const also = q.config.paused ? ` Its queue ${q.name} is ${q.config.removal ? 'being deleted' : 'paused'}, too.` : '';
   const said = (found: WaitingFor): WaitingFor => ({ ...found, detail: found.detail + also });
   if (row.state === STATE.pending) {
@@ -71,7 +74,7 @@ function ofItself(q: Named & Configured, row: JobRow, now: number): WaitingFor |
     return said(waiting('pending', detail, row.created_at));
   }
   if (row.due_at === null || row.due_at <= now) return undefined;
-  const snoozed = waitsForItself(idOf(q.route, row), row, row.due_at);
+  const snoozed = waitsForRuns(q, row, row.due_at) ?? waitsForItself(idOf(q.route, row), row, row.due_at);
   if (snoozed) return said(snoozed);
   const rescheduled = rescheduledByKey(q, row, now);
   if (rescheduled) return said(rescheduled);
@@ -87,6 +90,25 @@ function ofItself(q: Named & Configured, row: JobRow, now: number): WaitingFor |
   const detail = `${failed} Attempt ${row.attempt + 1} begins at ${at}; PATCH its scheduled_at to retry it earlier.`;
   return said(waiting('retry', detail, error?.occurred_at ?? row.enqueued_at, row.due_at));
 }
+
+/** Its handler waits for jobs. @param dueAt when it continues without them, epoch ms */
+function waitsForRuns(q: Stored, row: JobRow, dueAt: number): WaitingFor | undefined {
+  const { snoozed } = historyOf(row);
+  if (!snoozed?.runs || !isSnoozed(row, { snoozed })) return undefined;
+  const steps = recordedSteps(q, row.key);
+  const name = snoozed.runs.find((one) => isPendingRun(own(steps, one)));
+  const run = name === undefined ? undefined : own(steps, name)?.run;
+  if (name === undefined || !run) return undefined;
+  const [first] = runningIn(run);
+  const { queue, type, jobs = 1, ended = 0 } = run;
+  const some = jobs === 1 ? '' : ` It is one of ${jobs - ended} under the name ${quote(name)}.`;
+  const which = first ? `job ${first.id} (${type}) in queue ${first.queue}.${some}` : notTaken(type, queue);
+  const detail = `It waits for ${which} It continues without it at ${formatInstant(dueAt)}.`;
+  const found = { ...waiting('run', detail, snoozed.since, dueAt), signal: name };
+  return first ? { ...found, job_id: first.id } : found;
+}
+
+const notTaken = (type: string, queue: string) => `a job (${type}) that queue ${queue} has not taken yet.`;
 
 /** Its handler has put it to sleep. @param dueAt when it continues, epoch ms */
 function waitsForItself(id: string, row: JobRow, dueAt: number): WaitingFor | undefined {

@@ -4,4 +4,6 @@ import type { InspectedJob, JobStory } from '../../../contract/jobs';
 export type Job = InspectedJob & JobStory;
 
 /** Has an attempt begun that sleeps, or waits for a signal? It is not counted until it ends. */
-export const isAsleep = ({ waiting_for }: Job) => waiting_for?.reason === 'signal' || waiting_for?.reason === 'snoozed';
+const ASLEEP: readonly (string | undefined)[] = ['signal', 'snoozed', 'run'];
+
+export const isAsleep = ({ waiting_for }: Job) => ASLEEP.includes(waiting_for?.reason);

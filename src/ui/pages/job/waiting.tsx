@@ -17,6 +17,7 @@ const TITLES: Readonly<Record<Reason, string>> = {
   pending: 'It must be activated',
   snoozed: 'Its handler snoozed it',
   signal: 'Its handler waits for a signal',
+  run: 'Its handler waits for another job',
   delayed: 'It is scheduled for later',
   retry: 'It waits for its next attempt',
   queue_paused: 'Its queue is paused',

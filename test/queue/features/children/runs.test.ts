@@ -361,3 +361,70 @@ it('a job of a parent that ended before it was started is cancelled as it arrive
   await settled(new TestQueue(to));
   expect(await new TestQueue(to).counts()).toEqual({ cancelled: 1 });
 });
+
+it('is told what it waits for', async () => {
+  const { id, children } = await parentOf([queue]);
+  expect((await server.job(id)).waiting_for).toMatchObject({
+    ...{ reason: 'run', job_id: children[0]?.id, signal: 'r0', until: iso(T0 + 7 * DAY) },
+    detail: expect.stringContaining(`It waits for job ${children[0]?.id} (child) in queue ${queue}.`),
+  });
+});
+
+it("a purge of the handler's job cancels what it waits for", async () => {
+  const to = freshName('other');
+  const { children } = await parentOf([to]);
+  await server.ok(200, 'POST', `${V1}/queues/${queue}/purge`, { states: ['scheduled'] });
+  await settled(object, new TestQueue(to));
+  expect(await server.state(String(children[0]?.id))).toBe('cancelled');
+});
+
+it("the completion of the handler's job cancels what it no longer waits for", async () => {
+  const { id, children } = await parentOf([queue], { timeout_ms: MINUTE });
+  await object.passTo(T0 + MINUTE);
+  await server.ack((await server.takeOne(queue)).id);
+  expect(await server.state(id)).toBe('completed');
+  expect(await server.state(String(children[0]?.id))).toBe('cancelled');
+});
+
+it('a handler and its jobs that move to another queue find each other', async () => {
+  const [there, far] = [freshName('there'), freshName('far')];
+  const id = await server.enqueue(queue, { type: 'parent' });
+  await await_(await server.takeOne(queue), [run('own', queue), run('far', far)]);
+  await settled(object);
+  await server.call('DELETE', `${V1}/queues/${queue}`, { strategy: 'move', target_queue: there });
+  const moved = new TestQueue(there);
+  await until(async () => (await moved.stats()).counts.scheduled === 1, 'the handler to move');
+  await until(async () => !JSON.stringify(await server.queues()).includes(queue), 'the queue to be gone');
+  await server.ack((await server.takeOne(far)).id, { result: 'far' });
+  await settled(new TestQueue(far));
+  await server.ack((await server.takeOne(there)).id, { result: 'own' });
+  await settled(moved);
+  expect(await steps(id)).toMatchObject({ own: { result: 'own' }, far: { result: 'far' } });
+  expect(await server.state(id)).toBe('available');
+});
+
+it('an operator answers for a job that is waited for: the handler continues, and the job is cancelled', async () => {
+  const { id, children } = await parentOf([queue]);
+  await server.ok(200, 'PUT', `${V1}/admin/jobs/${id}/steps/r0`, { result: 'by hand' });
+  expect((await steps(id)).r0).toMatchObject({ result: 'by hand', run: { id: children[0]?.id } });
+  expect(await server.state(id)).toBe('available');
+  expect(await server.state(String(children[0]?.id))).toBe('cancelled');
+});
+
+it('a clone of a job that is waited for is awaited by no one', async () => {
+  const { id, children } = await parentOf([queue]);
+  await server.ok(201, 'POST', `${V1}/admin/jobs/${children[0]?.id}/clone`, {});
+  await server.ack((await server.takeOne(queue)).id, { result: 'clone' });
+  expect(await server.state(id)).toBe('scheduled');
+});
+
+it('a job that cannot be read has ended for the handler, too', async () => {
+  const id = await server.enqueue(queue, { type: 'parent' });
+  await await_(await server.takeOne(queue), [run('r', queue, {}, { priority: 1 })]);
+  await object.inside(({ sql, q }) => {
+    sql.exec("UPDATE jobs SET body = '{' || body WHERE type = 'child'").toArray();
+    q.load();
+  });
+  expect(await server.take(queue)).toMatchObject([{ id, steps: { r: { error: {} } } }]);
+  expect((await steps(id)).r).toMatchObject({ error: { code: 'unreadable_record', state: 'discarded' } });
+});
