@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { readAnswered } from '../../src/job/attempt/read-outcome';
 import { readNack } from '../../src/job/attempt/read-report';
 import { outcomeOf } from '../../src/job/errors';
+import { readStoredJob } from '../../src/job/export/stored-job';
 
 const NOW = 1_700_000_000_000;
 const NAME = { job_id: '019a0000-0000-7000-8000-000000000000' };
@@ -26,7 +27,8 @@ describe('the runs of a snooze', () => {
       { name: 'before' },
     ];
     const outcome = { kind: 'snoozed', snooze: {}, runs: JSON.stringify(runs) };
-    expect(nack(runs)).toEqual({ ok: true, value: outcome });
+    // A queue object that does not know of runs wakes the handler at the first of their moments.
+    expect(nack(runs)).toEqual({ ok: true, value: { ...outcome, snooze: { in: 60_000 } } });
     expect(readAnswered({ status: 'snoozed', runs }, NOW)).toEqual(outcome);
   });
 
@@ -48,5 +50,27 @@ describe('the runs of a snooze', () => {
   it('need a moment, a signal or a run', () => {
     expect(nack([])).toMatchObject({ ok: false, error: { details: { field: 'snooze' } } });
     expect(readAnswered({ status: 'snoozed', runs: [] }, NOW)).toMatchObject({ kind: 'failed' });
+  });
+});
+
+describe('a job of an exported file that a handler waits for', () => {
+  const id = '019a0000-0000-7000-8000-000000000000';
+  const awaited = { by: id, queue: 'q', name: 'r', claim: 1, depth: 1, holds: [['q', 'g']] };
+  const stored = (body: object) => ({
+    ...{ id, type: 'a.b', state: 'waiting', priority: 0, attempt: 0, claims: 0, created_at: NOW, enqueued_at: NOW },
+    body: { type: 'a.b', args: [], meta: {}, ...body },
+  });
+  const read = (body: object) => readStoredJob(stored(body), { now: NOW, path: 'job', queue: 'q', from: 'q' });
+
+  it('is awaited after its import, too', async () => {
+    const { body } = await read({ awaited });
+    expect(JSON.parse(body)).toMatchObject({ awaited });
+  });
+
+  it('is refused when it does not say by whom', async () => {
+    const { by: _, ...rest } = awaited;
+    await expect(read({ awaited: rest })).rejects.toMatchObject({
+      data: { details: { field: 'job.body.awaited.by' } },
+    });
   });
 });

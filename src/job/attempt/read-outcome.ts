@@ -18,7 +18,7 @@ import {
 import { ApiError, invalidRequest } from '../errors';
 import { heardLines, readLines } from '../log';
 import type { ReportedError, Snooze } from '../record';
-import { readRuns } from '../runs';
+import { RUN_TIMEOUT_MS, readRuns } from '../runs';
 import { readStepName, readSteps, stepsText } from '../steps';
 import { parseTimestamp } from '../time';
 import type { RunRequest } from '../wire';
@@ -125,6 +125,12 @@ export function readNacked(body: Json, now: number): AttemptOutcome {
 
 const runsText = (runs: readonly RunRequest[] | undefined) => (runs?.length ? JSON.stringify(runs) : undefined);
 
+/** How long the first of these waits that names its jobs, ms. */
+function shortestOf(runs: readonly RunRequest[] = []): number | undefined {
+  const waits = runs.flatMap(({ jobs, timeout_ms = RUN_TIMEOUT_MS }) => (jobs ? [timeout_ms] : []));
+  return waits.length === 0 ? undefined : Math.min(...waits);
+}
+
 /** When the job continues: `in` (a duration), `until` (a time), `signal`, `runs`; and the steps so far. */
 const readSnooze =
   (now: number): Reader<AttemptOutcome & { kind: 'snoozed' }> =>
@@ -136,12 +142,15 @@ const readSnooze =
     const signal = optional(value, 'signal', readStepName, path);
     if (after !== undefined && until !== undefined)
       throw invalidRequest(`${path}until`, `Name ${path}in or ${path}until.`);
-    const runs = runsText(optional(value, 'runs', readRuns, path));
+    const asked = optional(value, 'runs', readRuns, path);
+    const runs = runsText(asked);
+    // A queue object of an earlier version, which starts no jobs, wakes the handler then: it asks for them again.
+    const shortest = until === undefined ? shortestOf(asked) : undefined;
     if (after === undefined && until === undefined && signal === undefined && runs === undefined) {
       throw invalidRequest(field, `${field} must name in, until, signal or runs.`);
     }
     const steps = given(optional(value, 'steps', readSteps, path), stepsText);
-    return { kind: 'snoozed', snooze: defined({ in: after, until, signal }), ...defined({ runs, steps }) };
+    return { kind: 'snoozed', snooze: defined({ in: after ?? shortest, until, signal }), ...defined({ runs, steps }) };
   };
 
 /**
