@@ -8,6 +8,8 @@ import { idOf } from './job-id';
 import { withEnds } from './runs';
 import type { RunOptions } from './types';
 
+export { idOf };
+
 const DEFAULT_ATTEMPTS = 3;
 
 /** @throws {TypeError} when something of it is not JSON */

@@ -2,8 +2,7 @@
 import type { HandlerDelivery } from '../handler/protocol';
 import { runAll } from '../handler/run-all';
 import { runnable } from '../handler/runnable';
-import { testJob } from './job';
-import { idOf } from './job-id';
+import { idOf, testJob } from './job';
 import { outcomeOf } from './run-handler';
 import type { ArgsOf, EnvOf, HandlerRun, ResultOf, RunOptions, TypesOf } from './types';
 

@@ -29,7 +29,9 @@ describe.each<[string, string, Worker]>([
     stop = new AbortController();
     const handlers = defineHandlers({ 'pulled.family': family, 'pulled.child': child }, { log: () => undefined });
     const options = { signal: stop.signal, waitMs: 50, ...worker };
-    running = worker && client.worker('w1', { queues: [queue, other] }).run(handlers, options);
+    // A fetch from several queues waits by the clock, which stands still.
+    const workers = worker ? [queue, other] : [];
+    running = Promise.all(workers.map((name) => client.worker(`w-${name}`, { queues: [name] }).run(handlers, options)));
   });
 
   afterEach(async () => {
