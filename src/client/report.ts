@@ -6,6 +6,7 @@ import { snoozeOf } from '../handler/outcomes';
 import type { DeliveryOutcome } from '../handler/protocol';
 import type { StepRecord } from '../handler/step-rules';
 import { isError } from '../job/thrown';
+import type { StepRun } from '../job/wire';
 import type { Duration, JobEnvelope } from '../producer/envelope';
 import { errorFor, type TocsinError } from '../producer/errors';
 import { jsonOf, type Moment, momentText } from '../producer/job';
@@ -127,7 +128,8 @@ export function outcomesOf(answer: unknown, jobIds: readonly string[]): ReportOu
 
 /** What was recorded of a step before; undefined: nothing was. */
 export function stepRecordOf({ result, error, signal, timedOut, until, run }: RecordedStep): StepRecord | undefined {
-  const of = run && { run };
+  // No name of it has two words.
+  const of = run && { run: run as StepRun };
   if (signal !== undefined) return { signal };
   if (timedOut !== undefined) return { timed_out: timedOut, ...of };
   if (until !== undefined) return { until, ...of };

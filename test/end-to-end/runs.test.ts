@@ -5,7 +5,7 @@ import { liveClient } from '../client/live-client';
 import { clock, HOUR, T0, until } from '../support/clock';
 import { child, family } from '../support/durable';
 import { freshName, TestQueue } from '../support/queue';
-import { server } from '../support/server';
+import { type Json, server } from '../support/server';
 
 server.emptyBeforeEach();
 clock.startAtT0();
@@ -103,5 +103,24 @@ describe.each<[string, string, Worker]>([
     await object.passTo(T0 + HOUR + 5_000);
     expect(await ended(id)).toMatchObject({ state: 'completed', result: 'RunTimeoutError' });
     await until(async () => (await childrenOf(id))[0]?.state === 'cancelled', 'the other job is cancelled');
+  });
+});
+
+it('a URL waits for jobs by what it answers', async () => {
+  const queue = freshName('runs');
+  const order = { body: '{"status":"completed","result":7}' };
+  const jobs: Json[] = [{ type: 'web.order', args: [order], options: { queue } }];
+  const runs = [
+    { name: 'one', jobs },
+    { name: 'two', jobs: [...jobs, ...jobs], all: true, timeout_ms: HOUR },
+  ];
+  const body = JSON.stringify({ status: 'snoozed', runs });
+  const id = await server.add('web.anywhere.order', [{ body, again: '{"status":"completed","result":"done"}' }], {
+    queue,
+  });
+  expect(await server.jobIn(id, ['completed', 'discarded'])).toMatchObject({ result: 'done', attempt: 1 });
+  expect(await client.jobs.steps(id)).toMatchObject({
+    one: { result: 7 },
+    two: { result: [{ result: 7 }, { result: 7 }], run: { jobs: 2, ended: 2, failed: 0 } },
   });
 });

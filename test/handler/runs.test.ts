@@ -11,6 +11,7 @@ import {
   UnrecoverableError,
 } from '../../src/handler';
 import { type HandlerRun, type RunOptions, runBatch, runHandler, runToEnd } from '../../src/testing';
+import { post } from './deliver';
 
 const T0 = Date.UTC(2030, 0, 1);
 const [SECOND, HOUR, DAY] = [1000, 3_600_000, 86_400_000];
@@ -115,6 +116,26 @@ describe('a job that is waited for', () => {
     });
     const { waitsFor } = await runHandler(handlers, 'a.b', []);
     expect(waitsFor[0]?.jobs?.[0]?.options).toEqual({ queue: 'other' });
+  });
+});
+
+describe('without an open call', () => {
+  it('asks for jobs with its answer, beside a step that it has done', async () => {
+    const run = (_: Job, ctx: HandlerContext) => Promise.all([ctx.step('a', () => 1), cover(ctx)]);
+    const worker = defineHandlers({ 'a.b': run }, { log: () => undefined });
+    const answer = await worker.fetch(post({ job: { type: 'a.b', id: 'j1', args: [], attempt: 1 } }), {});
+    expect(await answer.json()).toEqual({
+      ...{ status: 'snoozed', in: 0, steps: { a: { result: 1 } } },
+      runs: [
+        {
+          ...{ name: 'cover', timeout_ms: 7 * DAY },
+          jobs: [{ type: 'image.resize', args: ['a.png'], options: {}, meta: { parent_id: 'j1' } }],
+        },
+      ],
+    });
+    const steps = { a: { result: 1 }, cover: ended('small') };
+    const last = await worker.fetch(post({ job: { type: 'a.b', id: 'j1', args: [], attempt: 1, steps } }), {});
+    expect(await last.json()).toEqual({ status: 'completed', result: [1, 'small'] });
   });
 });
 

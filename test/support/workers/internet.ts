@@ -6,6 +6,8 @@
 interface Order {
   status?: number;
   body?: string;
+  /** The body once the job has something on record. */
+  again?: string;
   headers?: Record<string, string>;
   /** `gate`: answers once `/open?gate=…` was called; `hang`: not at all; `cut`: the connection breaks within the answer. */
   do?: 'gate' | 'hang' | 'cut';
@@ -15,6 +17,7 @@ interface Order {
 interface Job {
   id: string;
   args: [Order?];
+  steps?: object;
 }
 
 /** A request as it arrived. */
@@ -38,7 +41,7 @@ async function passGate(gate: string): Promise<void> {
   here.now--;
 }
 
-async function answer({ args: [order = {}] }: Job): Promise<Response> {
+async function answer({ args: [order = {}], steps }: Job): Promise<Response> {
   if (order.do === 'gate') await passGate(order.gate ?? '');
   if (order.do === 'hang') await scheduler.wait(60_000);
   if (order.do === 'cut') {
@@ -50,7 +53,8 @@ async function answer({ args: [order = {}] }: Job): Promise<Response> {
     });
     return new Response(half);
   }
-  return new Response(order.body ?? null, { status: order.status ?? 200, headers: order.headers ?? {} });
+  const body = steps ? (order.again ?? order.body) : order.body;
+  return new Response(body ?? null, { status: order.status ?? 200, headers: order.headers ?? {} });
 }
 
 /** How often each receiver was called. */
