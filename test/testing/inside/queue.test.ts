@@ -117,6 +117,15 @@ describe('rest', () => {
     expect(await queue.jobs({ state: 'scheduled' })).toHaveLength(1);
   });
 
+  it('includes jobs that handlers wait for', async () => {
+    const { id } = await queue.enqueue('note.sum', [['a', 'b']]);
+    await queue.idle();
+    expect(await queue.job(id)).toMatchObject({ state: 'scheduled' });
+    await queue.advance('1h');
+    const result = { texts: ['a', 'b'], at: START + HOUR };
+    expect(await queue.job(id)).toMatchObject({ state: 'completed', attempt: 1, result });
+  });
+
   it('includes workflows', async () => {
     const { chain } = queue.client.flow;
     const { id } = await queue.client.workflows.start(

@@ -17,6 +17,12 @@ export const handlers = defineHandlers(
     'note.bundle': batched({ size: 3, wait: '1m' }, (jobs: readonly Job<[text: string]>[]) =>
       jobs.map(({ args: [text] }) => ({ text, together: jobs.length })),
     ),
+    'note.sum': async (job: Job<[texts: string[]]>, ctx) => {
+      const jobs = job.args[0].map((text) => ({ type: 'note.write', args: [text], options: { delay: '1h' as const } }));
+      const notes = await ctx.runAll<{ text: string }>('notes', jobs);
+      const slow = await ctx.run<number>('slow', 'note.slow', [1], { queue: 'narrow' });
+      return { texts: notes.map(({ result }) => result?.text), at: slow };
+    },
     'chain.next': async (job: Job<[left: number, delay: number]>) => {
       const [left, delay] = job.args;
       if (left > 0) await tocsin.enqueue('chain.next', [left - 1, delay], { delay });
