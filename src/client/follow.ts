@@ -13,6 +13,8 @@ import { type Open, pathTo } from './transport';
 export interface FollowQuery {
   queue?: string | readonly string[];
   job?: string;
+  /** With `job`: begin with what is on record of it. Default: true. */
+  history?: boolean;
   /** Names of events, or of kinds: `job.*`. */
   types?: readonly string[];
   /** Continue after the event with this id. Default: from now on. */
@@ -94,13 +96,16 @@ export async function* follow(
 }
 
 function pathOf({ after: _, ...conditions }: FollowQuery): string {
-  const { queue, job, types } = checked<Omit<FollowQuery, 'after'>>(conditions, {
+  const { queue, job, types, history } = checked<Omit<FollowQuery, 'after'>>(conditions, {
     queue: true,
     job: true,
     types: true,
+    history: true,
   });
   if (queue !== undefined && job !== undefined) throw new TypeError('events.follow: name a queue or a job, not both');
-  const parameters = parametersFrom({ types, format: 'cloudevents' });
+  if (history !== undefined && job === undefined) throw new TypeError('events.follow: history needs a job');
+  const live = history === false ? true : undefined;
+  const parameters = parametersFrom({ types, format: 'cloudevents', live });
   if (job !== undefined) return pathTo`/jobs/${job}/events?` + parameters;
   if (typeof queue === 'string') return pathTo`/queues/${queue}/events?` + parameters;
   if (queue !== undefined) parameters.set('queue', queue.join(','));
@@ -115,9 +120,13 @@ function eventOf(data: string): QueueEvent {
   }
 }
 
-/** A server may resend events of the last second; its messages about the stream never repeat. @param seen ids so far */
-function isRepeated({ id, type }: QueueEvent, seen: Set<string>): boolean {
+/**
+ * A server may resend events of the last second, and what is on record of a job; its messages about the stream never
+ * repeat. @param seen ids and keys so far
+ */
+function isRepeated({ id: place, type, data }: QueueEvent, seen: Set<string>): boolean {
   if (type.startsWith('system.')) return false;
+  const id = typeof data.key === 'string' ? data.key : place;
   if (seen.has(id)) return true;
   seen.add(id);
   if (seen.size > REMEMBERED) for (const oldest of [...seen].slice(0, REMEMBERED / 2)) seen.delete(oldest);

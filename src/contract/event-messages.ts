@@ -43,6 +43,8 @@ type About<Type extends EventType> = Type extends keyof JobEvents
 interface Cut {
   /** A long member was cut, or left out. */
   truncated?: true;
+  /** In the stream of one job: the same on record and live. */
+  key?: string;
 }
 
 /** An event of a type: in lists, to webhooks, and in streams of the format `cloudevents`. */
@@ -78,7 +80,7 @@ interface FlatMembers<Type> {
 
 type Subject<Type extends EventType> = Type extends keyof JobEvents ? object : { subject: string };
 
-interface FlatStateChanged extends FlatMembers<'job.state_changed'>, EventChange {
+interface FlatStateChanged extends FlatMembers<'job.state_changed'>, EventChange, Pick<Cut, 'key'> {
   job_id: string;
   queue: string;
 }

@@ -69,9 +69,9 @@ export const events = {
     204: null;
     errors: 404;
   }>('/events/stream'),
-  /** Follows the events of a job until it ends. */
+  /** Follows the events of a job until it ends; its history comes first, unless `live`. */
   ofJob: get<{
-    query: StreamQuery;
+    query: StreamQuery & { live?: boolean };
     fromServer: StreamMessage;
     200: Media<'text/event-stream'>;
     204: null;

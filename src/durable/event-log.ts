@@ -194,6 +194,10 @@ function bounded(data: Members): { members: Members; bytes: number } {
   return { members, bytes };
 }
 
+/** The data of an event within its bounds. What is undefined is left out. */
+export const boundedData = (data: Members): Members =>
+  bounded(Object.fromEntries(Object.entries(data).filter(([, value]) => value !== undefined))).members;
+
 /** The value itself when it is short enough; undefined for one that cannot be cut. */
 function shortened(value: unknown): unknown {
   if (typeof value === 'string') return value.length > MAX_TEXT ? `${cut(value, MAX_TEXT - 1)}…` : value;

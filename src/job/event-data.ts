@@ -5,6 +5,7 @@
 import type { AlertMetric } from './alert/rule';
 import type { SkipReason } from './cron/missed';
 import type { JobState } from './states';
+import type { StepKind } from './timeline';
 import type { Directive, WorkerFacts } from './worker/heartbeat';
 import type { NodeKind } from './workflow/plan';
 
@@ -114,6 +115,14 @@ export interface JobEvents {
   };
   /** A handler logged something. `GET /jobs/{id}/log` has it. */
   'job.log': OfJob & { lines: number };
+  /** Something was recorded under the name of a step or a sleep. `GET /jobs/{id}/steps/{name}` has it. */
+  'job.step': OfJob & {
+    name: string;
+    /** The member of its record that says what it is. */
+    is: Exclude<StepKind, 'signal'>;
+  };
+  /** A signal was recorded. */
+  'job.signal': OfJob & { name: string };
   /** A job changed its state. */
   'job.state_changed': OfJob;
 }

@@ -19,6 +19,8 @@ const TYPES: Readonly<Record<EventType, true>> = {
   'job.heartbeat': true,
   'job.progress': true,
   'job.log': true,
+  'job.step': true,
+  'job.signal': true,
   'job.state_changed': true,
   'queue.paused': true,
   'queue.resumed': true,

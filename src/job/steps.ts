@@ -205,7 +205,8 @@ const unread = (name: string, bytes: number) => ({
  */
 export class StepBook {
   readonly steps: Steps;
-  isChanged = false;
+  /** The names under which something was recorded. */
+  readonly changed = new Set<string>();
   /** Large results that were added. */
   readonly parts: StepPart[] = [];
   /** Runs that the handler has stopped waiting for. */
@@ -265,7 +266,11 @@ export class StepBook {
     this.steps[name] = record;
     if (resultBytes > 0) this.parts.push({ name, part: 1, data: `[${JSON.stringify(given.result)}]` });
     this.size = { count, bytes, aside, last: Math.max(size.last, seq) };
-    this.isChanged = true;
+    this.changed.add(name);
+  }
+
+  get isChanged(): boolean {
+    return this.changed.size > 0;
   }
 
   get text(): string {

@@ -76,8 +76,7 @@ export function timelineOf(record: JobRecord, { log, checkpoint, progress, steps
   if (checkpoint) entries.push({ ...checkpoint, kind: 'checkpoint' });
   for (const [name, step] of Object.entries(steps)) {
     const at = momentOf(step);
-    const is = KINDS.find((kind) => kind in step) ?? 'result';
-    if (at !== undefined) entries.push({ at, kind: 'step', name, is });
+    if (at !== undefined) entries.push({ at, kind: 'step', name, is: kindOf(step) });
   }
   // Sorting keeps the order of what happened in the same millisecond.
   return entries.sort((a, b) => a.at - b.at);
@@ -91,5 +90,9 @@ function membersOf({ code, type, message, ...data }: Record<string, unknown>): R
 /** What a step's record may be. */
 const KINDS = ['signal', 'tries', 'until', 'error', 'timed_out', 'begun'] as const satisfies (keyof StepRecord)[];
 
+export type StepKind = (typeof KINDS)[number] | 'result';
+
+export const kindOf = (step: StepRecord): StepKind => KINDS.find((kind) => kind in step) ?? 'result';
+
 /** Records of earlier versions have a time only where they name one. */
-const momentOf = ({ at, signal, until }: StepRecord): number | undefined => at ?? signal?.at ?? until;
+export const momentOf = ({ at, signal, until }: StepRecord): number | undefined => at ?? signal?.at ?? until;

@@ -61,7 +61,7 @@ describe('following the live feed', () => {
     const { id } = await client.enqueue('test.step', [], { queue });
     const seen: QueueEvent[] = [];
     const followed = (async () => {
-      for await (const each of client.events.follow({ job: id })) seen.push(each);
+      for await (const each of client.events.follow({ job: id, history: false })) seen.push(each);
     })();
     const object = new TestQueue(queue);
     await until(async () => (await object.inside(({ instance }) => sizeOf(instance))) === 1, 'the follower');

@@ -5,12 +5,15 @@ import { isUuidV7 } from '../../job/ids';
 const PREFIX = 'evt_';
 /** An event may come as two items of a stream; this is the first of them. */
 const FIRST_OF_TWO = '.0';
+/** Ends the id of an event from the record of a job: before all that the feed had in its millisecond. */
+const FROM_RECORD = /\.h\d+(\.0)?$/;
 
 /**
  * A place in the feed, after which everything behind `id` comes.
  * @returns undefined when it is not the id of an event
  */
-export function placeOf(id: string): string | undefined {
+export function placeOf(asked: string): string | undefined {
+  const id = asked.replace(FROM_RECORD, '');
   const isHalf = id.endsWith(FIRST_OF_TWO);
   const event = isHalf ? id.slice(0, -FIRST_OF_TWO.length) : id;
   if (!event.startsWith(PREFIX) || !isUuidV7(event.slice(PREFIX.length))) return undefined;

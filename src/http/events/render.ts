@@ -6,6 +6,7 @@ import { STATE_CHANGED } from '../../job/event-types';
 import { mintId, routeOf } from '../../job/ids';
 import { formatInstant } from '../../job/time';
 import type { FollowedJob } from '../../rpc/follow';
+import { keyOf } from './on-record';
 
 type Data = Record<string, unknown>;
 
@@ -18,10 +19,13 @@ export interface Shown {
   format: Format;
   /** Absent: everything. */
   types: ReadonlySet<string> | undefined;
+  /** Each event of a job has a key, by which it is known from what is on record. */
+  keyed?: boolean;
 }
 
 /** An event in a stream: one item, or before it another one about the change of state. */
-export function itemsOf(event: QueueEvent, { format, types }: Shown): StreamItem[] {
+export function itemsOf(given: QueueEvent, { format, types, keyed }: Shown): StreamItem[] {
+  const event = keyed ? { ...given, data: { ...given.data, key: keyOf(given) } } : given;
   const { id, type } = event;
   const timestamp = formatInstant(event.time);
   const isWanted = (name: string) => types?.has(name) ?? true;
@@ -51,7 +55,11 @@ export function itemsOf(event: QueueEvent, { format, types }: Shown): StreamItem
 
 function stateChangeOf({ type, subject, queue, data, change }: QueueEvent, timestamp: string): Data | undefined {
   if (!change || !type.startsWith('job.')) return undefined;
-  return { event: STATE_CHANGED, job_id: subject, queue, type: data.job_type, ...change, timestamp };
+  const { key } = data;
+  return {
+    ...{ event: STATE_CHANGED, job_id: subject, queue, type: data.job_type, ...change, timestamp },
+    ...(key !== undefined && { key }),
+  };
 }
 
 /** `type` is that of the job, where there is one. */

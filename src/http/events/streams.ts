@@ -7,14 +7,15 @@ import { TERMINAL_STATES } from '../../job/states';
 import { formatInstant } from '../../job/time';
 import { type AppContext, noContent } from '../context';
 import { callJob, pathParam, queueNameIn } from '../request/path';
-import { queueParam, textParam, wordParam } from '../request/query';
+import { booleanParam, queueParam, textParam, wordParam } from '../request/query';
 import { EventStream, headersOnly } from './event-stream';
+import { eventsOnRecord, keyOf } from './on-record';
 import { placeOf, readPlace } from './place';
 import { endOf, FORMATS, itemsOf, type Shown, systemItem } from './render';
 import { typesParam, typesToFollow } from './types';
 
 export function streamOfJob(c: AppContext) {
-  return stream(c, { job: pathParam(c, 'id') });
+  return stream(c, { job: pathParam(c, 'id') }, booleanParam(c, 'live') !== true);
 }
 
 export function streamOfQueue(c: AppContext) {
@@ -25,7 +26,7 @@ export function streamOfQueue(c: AppContext) {
 export async function streamOfChannel(c: AppContext) {
   const channel = readChannel(textParam(c, 'channel') ?? 'all', 'channel');
   const queues = queueParam(c, 'queue', 'queues');
-  if (queues === undefined) return stream(c, channel);
+  if (queues === undefined) return stream(c, channel, 'job' in channel && textParam(c, 'after') === FROM_THE_FIRST);
   if (textParam(c, 'channel') !== undefined && ('job' in channel || 'queue' in channel)) {
     throw invalidRequest('queue', 'queue narrows only the channel "all"; omit one of the two.');
   }
@@ -41,8 +42,11 @@ export function readChannel(text: string, field: string): Channel {
   throw invalidRequest(field, `${field} must be "job:" and an id, "queue:" and a name, or "all".`);
 }
 
+/** In the place of an event, for the channel of a job: tell what is on record. */
+const FROM_THE_FIRST = '0';
+
 /** The place from which a client wants events. `isLost`: it named an unknown place. */
-function readAfter(c: AppContext): { after?: string; isLost?: true } {
+function readAfter(c: AppContext, withRecord: boolean): { after?: string; isLost?: true } {
   const asked = textParam(c, 'after') ?? textParam(c, 'last_event_id');
   const header = c.req.header('Last-Event-ID');
   // A client that comes back names the last event that it had, not its first position.
@@ -50,18 +54,19 @@ function readAfter(c: AppContext): { after?: string; isLost?: true } {
     const after = placeOf(header);
     return after === undefined ? { isLost: true } : { after };
   }
-  return asked === undefined ? {} : { after: readPlace(asked, 'after') };
+  return asked === undefined || (withRecord && asked === FROM_THE_FIRST) ? {} : { after: readPlace(asked, 'after') };
 }
 
-async function stream(c: AppContext, channel: Channel) {
+/** @param withRecord it begins with what is on record of its job, and so after each gap */
+async function stream(c: AppContext, channel: Channel, withRecord = false) {
   const types = typesParam(c, 'types', 'event_types', 'type');
   const format = wordParam(c, 'format', FORMATS, 'flat');
-  const { after, isLost } = readAfter(c);
+  const { after, isLost } = readAfter(c, withRecord);
   if (c.req.method === 'HEAD') return headersOnly(c);
   // The end of a job is needed in any case.
   const followed = 'job' in channel ? undefined : typesToFollow(types);
   const feed = await Feed.open(c.env, channel, { after, types: followed });
-  const shown: Shown = { format, types: types && new Set(types) };
+  const shown: Shown = { format, types: types && new Set(types), keyed: withRecord };
   const now = Date.now();
   const about = (event: 'system.gap' | 'system.events_dropped', id: string, members: Record<string, unknown>) =>
     systemItem(event, id, members, { format, now: Date.now() });
@@ -73,16 +78,23 @@ async function stream(c: AppContext, channel: Channel) {
     // It has received everything. This answer keeps a browser from asking again.
     return noContent(c);
   }
+  const record = withRecord ? new OnRecord(c, feed) : undefined;
+  const isGap = after === undefined || isLost || feed.gaps.length > 0;
+  const told = isGap ? await record?.read(after) : undefined;
   const out = new EventStream(c, { beat: () => feed.beat(), over: () => feed.close() });
   let last = after ?? feed.position;
-  const send = (events: readonly QueueEvent[]) => {
+  const send = (happened: readonly QueueEvent[]) => {
+    const events = record?.fresh(happened) ?? happened;
     last = events.at(-1)?.id ?? last;
     out.send(events.flatMap((event) => itemsOf(event, shown)));
     if (job && events.some(({ type }) => ENDS.has(type))) out.end();
   };
-  if (isLost) out.send([about('system.gap', feed.position, {})]);
-  if (feed.gaps.length > 0) out.send([about('system.gap', last, { after, queues: feed.gaps.filter(Boolean) })]);
+  if (told) send(told);
+  else if (isLost) out.send([about('system.gap', feed.position, {})]);
+  if (!told && feed.gaps.length > 0)
+    out.send([about('system.gap', last, { after, queues: feed.gaps.filter(Boolean) })]);
   send(feed.missed);
+  if (told?.some(({ type }) => ENDS.has(type))) return out.response();
   if (job && hasEnded) {
     if (feed.missed.length === 0) send([endOf(job, feed.queue)]);
     out.end();
@@ -92,7 +104,10 @@ async function stream(c: AppContext, channel: Channel) {
   last = feed.position;
   feed.start({
     events: send,
-    gap: (from, queue) => out.send([about('system.gap', last, { after: from, queues: queue ? [queue] : [] })]),
+    gap: (from, queue) => {
+      if (record) return void record.read(from).then(send, () => out.end());
+      out.send([about('system.gap', last, { after: from, queues: queue ? [queue] : [] })]);
+    },
     dropped: (count, from, queue) => {
       const members = { dropped: count, ...(from && { after: from }), ...(queue && { queue }) };
       out.send([about('system.events_dropped', last, members)]);
@@ -100,6 +115,41 @@ async function stream(c: AppContext, channel: Channel) {
     ended: () => out.end(),
   });
   return out.response();
+}
+
+/** Keys that a stream remembers. */
+const MOST_KEYS = 5_000;
+
+/** The record of a job whose stream begins with it: what was sent is not sent again. */
+class OnRecord {
+  private readonly sent = new Set<string>();
+
+  constructor(
+    private readonly c: AppContext,
+    private readonly feed: Feed,
+  ) {}
+
+  /** @param after from the moment of this event on. @throws {ApiError} 404, and the feed is closed */
+  async read(after: string | undefined): Promise<QueueEvent[]> {
+    try {
+      const story = await callJob(this.c, (queue, id) => queue.story(id), this.feed.job?.id);
+      return eventsOnRecord(story, after === undefined ? 0 : timeOf(after));
+    } catch (error) {
+      this.feed.close();
+      throw error;
+    }
+  }
+
+  /** Those that were not sent yet. From now on they were. */
+  fresh(events: readonly QueueEvent[]): QueueEvent[] {
+    return events.filter((event) => {
+      const key = keyOf(event);
+      const isNew = !this.sent.has(key);
+      this.sent.add(key);
+      if (this.sent.size > MOST_KEYS) this.sent.delete(this.sent.values().next().value as string);
+      return isNew;
+    });
+  }
 }
 
 const LAST_PROGRESS: Readonly<Record<string, string>> = {

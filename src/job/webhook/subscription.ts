@@ -76,7 +76,9 @@ const MAX_FORMER = 10;
  * Types that recur while a job runs: sent only to subscriptions that name them. A change of state is part of another
  * event.
  */
-const FREQUENT: ReadonlySet<string> = new Set(['job.heartbeat', 'job.progress', 'job.log', 'worker.heartbeat']);
+const FREQUENT: ReadonlySet<string> = new Set([
+  ...['job.heartbeat', 'job.progress', 'job.log', 'job.step', 'job.signal', 'worker.heartbeat'],
+]);
 
 /** The types of events that are sent. */
 export const WEBHOOK_EVENTS: readonly string[] = EVENT_TYPES.filter((type) => type !== STATE_CHANGED);

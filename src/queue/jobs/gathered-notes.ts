@@ -1,6 +1,8 @@
 /** Checkpoints and steps in one message's reports: a row may have 1.7 MB, so it is read and written once. */
 import { StepBook, type StepRecord } from '../../job/steps';
-import type { Stored } from '../store/parts';
+import type { JobRow } from '../store/job-row';
+import type { Named, Observed, Stored } from '../store/parts';
+import { emitStep } from '../store/step-events';
 import { saveBook, whole } from './steps';
 
 interface JobNotes {
@@ -13,7 +15,7 @@ export class GatheredNotes {
 
   /** @param now epoch ms */
   constructor(
-    private readonly q: Stored,
+    private readonly q: Named & Stored & Observed,
     private readonly now: number,
   ) {}
 
@@ -31,10 +33,12 @@ export class GatheredNotes {
   }
 
   /** The job records a step. @returns the earlier record, which wins. @throws {ApiError} as `StepBook.add` */
-  recordStep(key: number, name: string, record: StepRecord): StepRecord | undefined {
+  recordStep(row: JobRow, name: string, record: StepRecord): StepRecord | undefined {
+    const { key } = row;
     const said = this.of(key);
     said.steps ??= new StepBook(this.q.store.checkpoints.steps(key), this.now);
     const earlier = said.steps.add(name, record);
+    if (!earlier) emitStep(this.q, row, name, record, this.now);
     // The result may be of this very message.
     if (earlier?.result_bytes !== undefined) this.write(key);
     return whole(this.q, key, name, earlier);

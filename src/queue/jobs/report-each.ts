@@ -78,8 +78,8 @@ function noted({ q, now, notes }: Settlement, report: NoteReport, room: AnswerRo
     notes.saveCheckpoint(openRow(q, report, 'its checkpoint', now).key, report.content);
     return {};
   }
-  const { key } = openRow(q, report, 'its steps', now);
-  const earlier = notes.recordStep(key, report.name, JSON.parse(report.record) as StepRecord);
+  const row = openRow(q, report, 'its steps', now);
+  const earlier = notes.recordStep(row, report.name, JSON.parse(report.record) as StepRecord);
   return earlier === undefined ? {} : told(JSON.stringify(earlier), room);
 }
 

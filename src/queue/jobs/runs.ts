@@ -23,6 +23,7 @@ import { bodyOf, groupOfRow, historyOf } from '../store/row-texts';
 import { idOf } from '../store/rows';
 import { checkJobs, enqueueAwaited } from './enqueue';
 import { refuseElsewhere, refuseNewcomers } from './may-enqueue';
+import { recordBook } from './steps';
 
 /** The kind of the messages with jobs for other queues, and the bytes of the jobs in one. A row holds 2 MB. */
 export const RUN = 'run';
@@ -254,7 +255,7 @@ function changeRuns(q: QueueParts, row: JobRow, now: number, change: (book: Step
   change(book);
   if (!book.isChanged) return;
   q.store.changes++;
-  q.store.checkpoints.saveSteps(row.key, book.text, now);
+  recordBook(q, row, book, now);
   wake(q, row, book.steps, now);
 }
 

@@ -57,7 +57,7 @@ export class Settlement {
       case 'released':
         return this.release(row, active, outcome.release);
       case 'failed':
-        if (outcome.steps !== undefined) recordSteps(q, row.key, parseSteps(outcome.steps), now);
+        if (outcome.steps !== undefined) recordSteps(q, row, parseSteps(outcome.steps), now);
         return fail(q, row, active, outcome.error, now, this.random);
     }
   }

@@ -23,7 +23,7 @@ import { giveBackToChunk, goBack, isOutOfTurn } from './chunk-order';
 import { openRow } from './fence';
 import { refuseMoving } from './refuse-moving';
 import { Runs } from './runs';
-import { recordedSteps, recordSteps, replaceStep, saveBook } from './steps';
+import { recordBook, recordedSteps, recordSteps, replaceStep } from './steps';
 
 /** Pause of a handler that continues at once without anything new on record, ms: it might do so for ever. */
 const IDLE_PAUSE_MS = 1_000;
@@ -46,7 +46,7 @@ export function snooze(
   for (const [name, record] of Object.entries(said)) book.add(name, record);
   const deadline = runs?.plan(book) ?? Number.POSITIVE_INFINITY;
   runs?.start();
-  saveBook(q, row.key, book, now);
+  recordBook(q, row, book, now);
   if (isOutOfTurn(q, active)) return giveBackToChunk(q, row, active, now);
   const { steps, isChanged: isNew } = book;
   const isHere =
@@ -99,7 +99,7 @@ export function signal(q: QueueParts, { job_id, name, payload }: SignalRequest, 
   }
   recordSteps(
     q,
-    row.key,
+    row,
     parseSteps(JSON.stringify({ [name]: { signal: { payload: JSON.parse(payload), at: now } } })),
     now,
   );
@@ -126,7 +126,7 @@ export function answerStep(q: QueueParts, { job_id, name, result }: StepAnswer, 
     throw refused('the job sleeps, or waits for a signal, under this name.', 'Send the signal instead.');
   }
   if (before && isFinal(before) && before.error === undefined) throw refused('it has a result on record.');
-  replaceStep(q, row.key, name, { result: JSON.parse(result) }, now);
+  replaceStep(q, row, name, { result: JSON.parse(result) }, now);
   return viewOfRow(q, isWaiting ? wake(q, row, undefined, now) : row, now);
 }
 

@@ -18,8 +18,12 @@ import {
 import { forRestart } from '../../job/undo';
 import type { StepReceipt, StepRequest } from '../../rpc/workers';
 import { mustFindForReport } from '../read/find';
-import type { Named, Stored } from '../store/parts';
+import type { JobRow } from '../store/job-row';
+import type { Named, Observed, Stored } from '../store/parts';
+import { emitStep } from '../store/step-events';
 import { keyOfFound, openRow } from './fence';
+
+type Parts = Named & Stored & Observed;
 
 export function recordedSteps(q: Stored, key: number): Steps {
   return parseSteps(q.store.checkpoints.steps(key));
@@ -29,19 +33,25 @@ export function recordedSteps(q: Stored, key: number): Steps {
  * Records steps; one row, none if known. @returns whether any was new, and all on record
  * @throws {ApiError} 413 when that would be too much; then nothing has changed
  */
-export function recordSteps(q: Stored, key: number, said: Steps, now: number): { steps: Steps; isNew: boolean } {
-  return inBook(q, key, now, MAX_INLINE_BYTES, (book) => {
+export function recordSteps(q: Parts, row: JobRow, said: Steps, now: number): { steps: Steps; isNew: boolean } {
+  return inBook(q, row, now, MAX_INLINE_BYTES, (book) => {
     for (const [name, record] of Object.entries(said)) book.add(name, record);
     return { steps: book.steps, isNew: book.isChanged };
   });
 }
 
 /** Reads the records of a job, and writes them if `change` has changed them. */
-function inBook<T>(q: Stored, key: number, now: number, most: number | undefined, change: (book: StepBook) => T): T {
-  const book = new StepBook(q.store.checkpoints.steps(key), now, most);
+function inBook<T>(q: Parts, row: JobRow, now: number, most: number | undefined, change: (book: StepBook) => T): T {
+  const book = new StepBook(q.store.checkpoints.steps(row.key), now, most);
   const changed = change(book);
-  saveBook(q, key, book, now);
+  recordBook(q, row, book, now);
   return changed;
+}
+
+/** {@link saveBook}, with an event for each record that is new. */
+export function recordBook(q: Parts, row: JobRow, book: StepBook, now: number): void {
+  saveBook(q, row.key, book, now);
+  for (const name of book.changed) emitStep(q, row, name, own(book.steps, name) as StepRecord, now);
 }
 
 /** Writes the records of a job if they have changed. Runs that its handler waits for no longer are cancelled. */
@@ -78,24 +88,24 @@ export function forgetOthers(q: Stored, key: number, kept: Steps, now: number): 
 }
 
 /** Records a step in the place of what was on record of it. One row. @throws {ApiError} 413 */
-export function replaceStep(q: Stored, key: number, name: string, record: StepRecord, now: number): void {
-  inBook(q, key, now, undefined, (book) => book.replace(name, record));
+export function replaceStep(q: Parts, row: JobRow, name: string, record: StepRecord, now: number): void {
+  inBook(q, row, now, undefined, (book) => book.replace(name, record));
 }
 
 /** Records one step. @param record JSON text @returns the earlier record, which wins. @throws {ApiError} 413 */
 export function noteStep(
-  q: Stored,
-  key: number,
+  q: Parts,
+  row: JobRow,
   { name, record }: Pick<StepRequest, 'name' | 'record'>,
   now: number,
 ): StepRecord | undefined {
-  const earlier = inBook(q, key, now, undefined, (book) => book.add(name, JSON.parse(record) as StepRecord));
-  return whole(q, key, name, earlier);
+  const earlier = inBook(q, row, now, undefined, (book) => book.add(name, JSON.parse(record) as StepRecord));
+  return whole(q, row.key, name, earlier);
 }
 
 /** {@link noteStep} for a worker's report. @throws {ApiError} 404; 409 fenced as a checkpoint is; 413 */
-export function recordStep(q: Named & Stored, request: StepRequest, now: number): StepReceipt {
-  const earlier = noteStep(q, openRow(q, request, 'its steps', now).key, request, now);
+export function recordStep(q: Parts, request: StepRequest, now: number): StepReceipt {
+  const earlier = noteStep(q, openRow(q, request, 'its steps', now), request, now);
   return earlier === undefined ? {} : { earlier: JSON.stringify(earlier) };
 }
 

@@ -24,7 +24,7 @@ describe('a stream of one job', () => {
     const queue = freshName();
     const id = await server.enqueue(queue);
     const other = await server.enqueue(queue);
-    const stream = await StreamReader.open(`/jobs/${id}/events`);
+    const stream = await StreamReader.open(`/jobs/${id}/events?live=true`);
     expect(await server.takeIds(queue, { count: 2 })).toEqual([id, other]);
     await ack(other);
     await ack(id);
@@ -44,13 +44,13 @@ describe('a stream of one job', () => {
     const queue = freshName();
     const id = await server.enqueue(queue);
     await run(queue, id);
-    const stream = await StreamReader.open(`/jobs/${id}/events`);
+    const stream = await StreamReader.open(`/jobs/${id}/events?live=true`);
     await stream.over();
     expect(stream.messages).toMatchObject([
       { event: 'job.state_changed', data: { job_id: id, from: 'active', to: 'completed', queue } },
     ]);
     await new TestQueue(queue).evict();
-    const again = new Request(`http://localhost${V1}/jobs/${id}/events`, {
+    const again = new Request(`http://localhost${V1}/jobs/${id}/events?live=true`, {
       headers: { 'Last-Event-ID': stream.lastId },
     });
     expect((await server.send(again)).status).toBe(204);
@@ -59,11 +59,11 @@ describe('a stream of one job', () => {
   it('has what a client missed that comes back after the end', async () => {
     const queue = freshName();
     const id = await server.enqueue(queue);
-    const stream = await StreamReader.open(`/jobs/${id}/events`);
+    const stream = await StreamReader.open(`/jobs/${id}/events?live=true`);
     await until(() => stream.lastId !== '', 'the place where the stream begins');
     await stream.close();
     await run(queue, id);
-    const again = await StreamReader.open(`/jobs/${id}/events`, { 'Last-Event-ID': stream.lastId });
+    const again = await StreamReader.open(`/jobs/${id}/events?live=true`, { 'Last-Event-ID': stream.lastId });
     await again.over();
     expect(again.names()).toEqual(['job.state_changed', 'job.started', 'job.state_changed', 'job.completed']);
   });
@@ -71,7 +71,7 @@ describe('a stream of one job', () => {
   it('tells of its end also to those who ask for other types', async () => {
     const queue = freshName();
     const id = await server.enqueue(queue);
-    const stream = await StreamReader.open(`/jobs/${id}/events?types=job.started`);
+    const stream = await StreamReader.open(`/jobs/${id}/events?live=true&types=job.started`);
     await run(queue, id);
     await stream.over();
     expect(stream.names()).toEqual(['job.started']);
@@ -80,7 +80,7 @@ describe('a stream of one job', () => {
   it('has a change of state also where no other event tells of it', async () => {
     const queue = freshName();
     const id = await server.enqueue(queue);
-    const stream = await StreamReader.open(`/jobs/${id}/events`);
+    const stream = await StreamReader.open(`/jobs/${id}/events?live=true`);
     await server.takeIds(queue);
     await server.ok(200, 'POST', `${V1}/workers/nack`, { job_id: id, requeue: true, error: { message: 'later' } });
     await stream.get('job.state_changed', 2);
@@ -199,7 +199,7 @@ describe('a stream', () => {
   it('has every event as lists have it, once, when it is asked to', async () => {
     const queue = freshName();
     const id = await server.enqueue(queue);
-    const stream = await StreamReader.open(`/jobs/${id}/events?format=cloudevents`);
+    const stream = await StreamReader.open(`/jobs/${id}/events?format=cloudevents&live=true`);
     await run(queue, id);
     await stream.over();
     const listed = await server.ok(200, 'GET', `${V1}/events?queue=${queue}&types=job.started,job.completed`);

@@ -56,7 +56,7 @@ export async function hear(host: Host, speaker: Speaker, message: RunMessage): P
     case 'step':
       return asWhoRuns(host, speaker, (_, now) => {
         // The first result wins: the handler receives it.
-        return noteStep(q, row.key, message, now);
+        return noteStep(q, row, message, now);
       });
   }
 }
