@@ -185,6 +185,8 @@ export interface JobStory {
   log: JobLogLine[];
   /** What is on record, by the names that the handler gave. */
   steps: Record<string, JobStep>;
+  /** Names on record that a run did not reach: its code has changed, or it makes other names each time. */
+  drift?: string[];
   /** Null: there is none. */
   checkpoint: Checkpoint | null;
   progress_message?: string;

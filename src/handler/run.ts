@@ -105,6 +105,7 @@ async function outcomeOf(run: Run, ctx: HandlerContext, aborter: RunSignal): Pro
   const { steps, time } = run;
   try {
     const value = await withinTimeout(run, ctx, aborter);
+    if (steps.suspension?.kind !== 'again') warnOfDrift(run);
     if (steps.suspension) return suspended(steps.suspension, steps);
     const result = resultText(value);
     return result === undefined ? { status: 'completed' } : { status: 'completed', result };
@@ -116,12 +117,21 @@ async function outcomeOf(run: Run, ctx: HandlerContext, aborter: RunSignal): Pro
     // Nothing changes if middleware continues although the run is suspended, or a step that lost a race does.
     const isLate = isA(thrown, TimeoutError);
     const suspension = isLate && !steps.busy ? steps.suspend() : undefined;
+    if (suspension?.kind === 'pause') warnOfDrift(run);
     if (suspension) return suspended(suspension, steps);
     const error = isLate && steps.stuck ? new TimeoutError(thrown.message + steps.stuck) : thrown;
     return await outcomeOfThrown(error, { ...run, ctx, deadline: time.deadline });
   } finally {
     steps.close();
   }
+}
+
+/** The code has changed since the names were recorded, or makes other names each time. */
+function warnOfDrift({ steps, log, journal }: Run): void {
+  const { message, names: drift } = steps.drift ?? {};
+  if (message === undefined) return;
+  log().warn(message);
+  journal.add(logEntry(Date.now(), 'warn', message, { drift }));
 }
 
 function suspended(suspension: Suspension, { runs }: Steps): Outcome {

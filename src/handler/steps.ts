@@ -36,6 +36,9 @@ export type Suspension = { kind: 'pause'; pause: Pause } | { kind: 'again' };
 /** A step that is tried again, as it is recorded. */
 type Later = StepRecord & { until: number; tries: number };
 
+/** Names of a drift that are listed. */
+const MOST_NAMES = 50;
+
 /** The longest pause between two tries that a run stays open for, ms. */
 const IN_PLACE_MS = 1_000;
 
@@ -114,6 +117,19 @@ export class Steps implements WaitsHost {
     const awaited = this.busy ? [] : (this.#madePauses?.awaited() ?? []);
     if (awaited.length > 0) this.#suspend({ kind: 'pause', pause: awaited.reduce(earlier) });
     return this.#suspension;
+  }
+
+  /** What the run says of names on record that it did not reach; a signal may come before its handler waits for it. */
+  get drift(): { message: string; names: string[] } | undefined {
+    const steps = Object.keys(this.recorded).filter((name) => !('signal' in (this.recorded[name] as StepRecord)));
+    const names = steps.filter((name) => !this.#used?.has(name));
+    if (names.length === 0) return undefined;
+    const shown = names.slice(0, MOST_NAMES);
+    const listed = shown.map((name) => JSON.stringify(name)).join(', ');
+    const isNoneReached = names.length === steps.length && names.length > 1;
+    const question = isNoneReached ? ' Are names made from the clock or from random numbers?' : '';
+    const message = `The run did not reach ${names.length} of the steps on record: ${listed}.${question}`;
+    return { message, names: shown };
   }
 
   /** The first failure of a step that the handler may not have seen. */

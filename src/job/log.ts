@@ -32,12 +32,22 @@ export function bytesOfLine(line: LogLine): number {
   return bytes;
 }
 
-/** The newest lines, within what is kept. */
+/** The recorded names that a run did not reach, where the line says so. */
+export function driftOf({ level, fields }: LogLine): string[] | undefined {
+  const drift = level === 'warn' ? fields?.drift : undefined;
+  return Array.isArray(drift) ? drift.filter((name) => typeof name === 'string') : undefined;
+}
+
+/** The newest lines, within what is kept. Each run of a job may warn of the same drift: the last one is kept. */
 export function newestLines(lines: readonly LogLine[]): LogLine[] {
   const kept: LogLine[] = [];
   let bytes = 0;
+  const drifts = new Set<string>();
   for (let at = lines.length - 1; at >= 0 && kept.length < MAX_LOG_LINES; at--) {
     const line = lines[at] as LogLine;
+    const drift = driftOf(line)?.join();
+    if (drift !== undefined && drifts.has(drift)) continue;
+    if (drift !== undefined) drifts.add(drift);
     const size = bytesOfLine(line);
     // One that is too long by itself is the only one that is lost.
     if (size > MAX_LOG_BYTES) continue;

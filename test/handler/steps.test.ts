@@ -47,6 +47,44 @@ class OneJob {
   }
 }
 
+describe('names on record that a run does not reach', () => {
+  const warnings = ({ log = [] }: Said) => log.filter(({ level }) => level === 'warn');
+
+  it('are listed in a warning when the run completes or pauses, but not when it fails, nor are early signals', async () => {
+    const job = new OneJob(async (ctx) => {
+      await ctx.step('kept', () => 1);
+      if (ctx.attempt === 2) throw new Error('no');
+      if (ctx.attempt === 1) await ctx.sleep('nap', '1h');
+    });
+    job.steps.old = { result: 1 };
+    job.steps.early = { signal: { payload: 1, at: 1 } };
+    const paused = await job.run();
+    expect(warnings(paused)).toMatchObject([
+      { message: 'The run did not reach 1 of the steps on record: "old".', fields: { drift: ['old'] } },
+    ]);
+    expect(warnings(await job.run({ attempt: 2 }))).toEqual([]);
+    const completed = await job.run({ attempt: 3 });
+    expect(completed.status).toBe('completed');
+    expect(warnings(completed)).toMatchObject([{ fields: { drift: ['old', 'nap'] } }]);
+    delete job.steps.old;
+    delete job.steps.nap;
+    expect(warnings(await job.run({ attempt: 3 }))).toEqual([]);
+  });
+
+  it('are asked about when none is reached', async () => {
+    let made = 0;
+    const job = new OneJob(async (ctx) => {
+      await ctx.step(`at ${++made}`, () => 1);
+      if (made % 2 === 1) await ctx.step(`and ${made}`, () => 1);
+    });
+    await job.run();
+    const [warning] = warnings(await job.run());
+    expect(warning?.message).toBe(
+      'The run did not reach 2 of the steps on record: "at 1", "and 1". Are names made from the clock or from random numbers?',
+    );
+  });
+});
+
 describe('a name', () => {
   it.each<[string, string]>([
     ['empty', ''],

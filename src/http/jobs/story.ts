@@ -6,6 +6,7 @@ import { defined, given, isObject, parseObject } from '../../job/envelope/fields
 import { renderError } from '../../job/envelope/render';
 import { unwrap } from '../../job/errors';
 import { isUuidV7 } from '../../job/ids';
+import { driftOf } from '../../job/log';
 import type { JobRecord, JobView } from '../../job/record';
 import { parseSteps } from '../../job/steps';
 import { formatInstant } from '../../job/time';
@@ -39,6 +40,7 @@ export async function storyMembers(c: AppContext, story: JobStory): Promise<cont
     timeline: timelineOf(record, beside).map(renderEntry),
     log: story.log,
     steps: stepsShown(c, steps),
+    ...defined({ drift: story.log.flatMap((line) => [driftOf(line)]).findLast((names) => names !== undefined) }),
     checkpoint: checkpoint && renderCheckpoint(checkpoint),
     ...defined({ progress_message: progress?.message, progress_at: given(progress?.at, formatInstant) }),
     ...defined({ parent, workflow: workflowIn(body.workflow) }),

@@ -235,6 +235,20 @@ describe('the log of a job', () => {
     expect(await log(id)).toEqual(last);
   });
 
+  it('keeps one warning for each set of steps that runs did not reach, and shows the last', async () => {
+    const id = await server.enqueue(queue, { options: { retry: { max_attempts: 9 } } });
+    const shown = async () => (await server.ok(200, 'GET', `${V1}/admin/jobs/${id}?timeline=true`)).drift;
+    expect(await shown()).toBeUndefined();
+    for (const drift of [['a'], ['a'], ['a', 'b'], ['a', 'b']]) {
+      await server.takeOne(queue);
+      await add(id, [{ level: 'warn', message: 'not reached', fields: { drift } }, line('next')]);
+      await server.failNow(id);
+    }
+    const warnings = (await log(id)).filter(({ level }) => level === 'warn');
+    expect(warnings.map(({ fields }) => fields)).toEqual([{ drift: ['a'] }, { drift: ['a', 'b'] }]);
+    expect(await shown()).toEqual(['a', 'b']);
+  });
+
   it('tells followers that there are new lines', async () => {
     const id = await server.enqueue(queue);
     await server.takeOne(queue);

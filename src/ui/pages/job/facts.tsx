@@ -26,6 +26,7 @@ export function JobFacts({ of: job }: { of: Job }) {
     ['Discarded', time(job.discarded_at)],
     ['Total time', ended !== undefined && <Duration ms={Date.parse(ended) - Date.parse(job.created_at)} />],
     ['Because', job.discard_reason],
+    ['Not reached', job.drift && <Foreign>{job.drift.join(', ')}</Foreign>],
     ['Expires', time(job.expires_at)],
     ['Runs on', job.worker_id && <Link to={href('workers', { worker: job.worker_id })} text={job.worker_id} />],
     ['Heartbeat', time(job.last_heartbeat_at)],
