@@ -66,11 +66,11 @@ export function answerOnce<T>(
   return answer;
 }
 
-/** Forgets expired answers, at most `limit` rows. */
-export function forgetAnswers(q: Inbox, now: number, limit: number): void {
-  if ((oldestAnswer(q) ?? now) > now - REMEMBER_ANSWER_MS) return;
+/** Forgets expired answers, at most `limit` rows. @returns how many */
+export function forgetAnswers(q: Inbox, now: number, limit: number): number {
+  if ((oldestAnswer(q) ?? now) > now - REMEMBER_ANSWER_MS) return 0;
   const due = `SELECT key, part FROM inbox WHERE expires_at <= ? ORDER BY expires_at ${LIMIT}`;
-  rows(q.sql, `DELETE FROM inbox WHERE (key, part) IN (${due})`, now, limit);
+  return rows(q.sql, `DELETE FROM inbox WHERE (key, part) IN (${due}) RETURNING part`, now, limit).length;
 }
 
 /** When the answer that expires next was given; {@link REMEMBER_ANSWER_MS} before its expiry, if it is kept longer. */

@@ -156,6 +156,7 @@ export class QueueEngine {
     return {
       now: () => this.host.now(),
       before: (now) => {
+        this.q.store.turn.begin();
         for (const feature of this.hooked.before) feature.before(now);
       },
       steps: (now, when) => {

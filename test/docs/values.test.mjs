@@ -54,6 +54,8 @@ const costs = (rate) => {
 
 const TAGS = /tags: readList\((\d+), readName\((\d+)\)\)/.exec(read('src/job/envelope/option-readers.ts')).slice(1);
 
+const turnChanges = Number(/turnChanges: (\d+)/.exec(read('src/queue/store/sizes.ts'))[1]);
+
 /** By page; digits are grouped there by a comma, a space, or not at all. */
 const SAID = {
   'docs/reference/guarantees.md': [
@@ -106,7 +108,7 @@ const SAID = {
     `attempts at once, 1 … ${job('limits/policy', 'MAX_CONCURRENCY')}.`,
     `in any period of that length, 1 … ${job('limits/policy', 'MAX_STARTS')};`,
     `${job('limits/overrides', 'MAX_OVERRIDES')} keys may have an override at a time`,
-    `discards the rest, ${queue('jobs/backpressure', 'SHED_PER_TURN')} jobs in a turn`,
+    `discards the rest, ${turnChanges / 2} jobs in a turn`,
     `remembers up to ${job('limits/starts', 'MAX_MOMENTS')} different moments`,
     `Default: ${job('settings', 'DEFAULT_WARNING')}.`,
   ],
@@ -131,7 +133,7 @@ const SAID = {
     `At most ${job('search', 'MAX_WORDS')} words and ${job('search', 'MAX_SEARCH')} characters.`,
     `(up to ${queue('read/scan', 'MAX_INDEXED')} jobs); ids are looked up`,
     `at most ${queue('features/bulk/matching', 'MAX_LOOKED')} jobs of a queue are searched`,
-    `transactions of at most ${queue('features/bulk/tasks', 'STEP')} jobs`,
+    `transactions of at most ${turnChanges} jobs`,
     `If the operation takes longer than ${http('bulk/operate', 'MAX_WAIT_S')} seconds`,
     `\`items\` lists the first ${constant('rpc/operations.ts', 'MAX_ITEMS')}, queue by queue`,
     `come the first ${constant('rpc/operations.ts', 'MAX_ERRORS')} of the others`,

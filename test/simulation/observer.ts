@@ -11,6 +11,9 @@ import type { Scene } from './scene';
 /** Characters of rows after which no other operation begins in a transaction. */
 const MAX_WORK = 8 * 1024 * 1024;
 
+/** Loops that one transaction may run, each of which draws on its turn. */
+const LOOPS = 32;
+
 type Saved = ReturnType<Scene['model']['save']>;
 
 /** An operation of which the model has to follow what it does. */
@@ -186,6 +189,11 @@ export class Observer {
 
   /** A transaction is committed. */
   committed(): void {
+    const { used } = this.scene.q.store.turn;
+    const { turnChanges, turnLooks, read } = this.scene.q.store.sizes;
+    // Each loop may take one more than is left, so that none stands still.
+    const isWithin = used.changes <= turnChanges + LOOPS && used.looks <= turnLooks + read;
+    if (!isWithin) this.disagreement ??= { error: new Error(`a turn of ${JSON.stringify(used)}`) };
     this.running = [];
     this.atStart = undefined;
     this.forgetUndone();

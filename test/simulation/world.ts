@@ -10,7 +10,7 @@ import type { ErrorData, Outcome } from '../../src/job/errors';
 import type { NewJob } from '../../src/job/record';
 import { type EngineHost, QueueEngine } from '../../src/queue/engine';
 import type { Others } from '../../src/queue/feature';
-import type { Sizes } from '../../src/queue/store/sizes';
+import { SIZES, type Sizes } from '../../src/queue/store/sizes';
 import type { EnqueuedJob } from '../../src/rpc/receipts';
 
 /** The error of a statement that was made to fail. */
@@ -32,6 +32,9 @@ export interface Ask {
   job: NewJob;
   answer(outcome: Outcome<EnqueuedJob>): void;
 }
+
+/** What one transaction may do by itself: a tenth of what the product lets it. */
+const TURN: Partial<Sizes> = { turnChanges: SIZES.turnChanges / 10, turnLooks: SIZES.turnLooks / 10 };
 
 /** Turns of the event loop in which an object has done what it can. */
 const MOST_TURNS = 5_000;
@@ -247,7 +250,7 @@ export class World {
 
   /** The object has the bounds of the history; one beside it that reads all at once needs none. */
   private bound({ q }: QueueEngine): void {
-    Object.assign(q.store.sizes, this.bounds);
+    Object.assign(q.store.sizes, TURN, this.bounds);
     // It has read which jobs hold their groups up.
     if (this.bounds.holders !== undefined) q.store.gates.load();
   }

@@ -64,18 +64,18 @@ export function checkRoom(q: StoredQueue, arrival: Arrival, expired: Iterable<Jo
   if (!fits(takeWhileNeeded(surplus, expired).left)) throw queueFull(q, surplus);
 }
 
-/** Jobs discarded in one turn to reach a bound, at most. */
-export const SHED_PER_TURN = 500;
-
 /** Discards one turn of what exceeds the bound; the alarm takes the next. @returns whether there may be more */
 export function shed(q: QueueParts, now: number): boolean {
   if (q.config.settings.overflow !== 'drop_oldest') return false;
   const surplus = surplusOf(q, { jobs: 0, bytes: 0 });
-  const expired = takeWhileNeeded(surplus, expiredRows(q, now), SHED_PER_TURN);
+  const { turn } = q.store;
+  const expired = takeWhileNeeded(surplus, expiredRows(q, now), turn.share);
   for (const row of expired.rows) expire(q, row, now);
-  const most = SHED_PER_TURN - expired.rows.length;
+  turn.spend({ changes: expired.rows.length });
+  const most = turn.share;
   const victims = takeWhileNeeded(expired.left, oldest(q, expired, most), most);
   for (const row of victims.rows) discard(q, row, now);
+  turn.spend({ changes: victims.rows.length });
   return !fits(victims.left) && victims.rows.length === most;
 }
 

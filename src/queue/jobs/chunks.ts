@@ -60,9 +60,9 @@ export class Chunks implements LaneRules {
   /** Reads ahead, and finds out what is ready. */
   gather(): void {
     const { scan, now } = this;
-    const { sql, blocks, priorities, leases } = this.q.store;
+    const { sql, blocks, priorities, leases, turn } = this.q.store;
     scan.begin(leases.head);
-    selectReady({ sql, blocks, priorities }, scan, now, PAGE, (row) => {
+    selectReady({ sql, blocks, priorities, turn }, scan, now, PAGE, (row) => {
       if (scan.isFull) return 'stop';
       this.read(row);
       return 'pass';

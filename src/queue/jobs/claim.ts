@@ -86,10 +86,7 @@ export function grant(
   return readable.map(({ row, body }, index) => ({ row, body, active: leased[index] as Active }));
 }
 
-/** If one selection finds this many jobs without room for their key, it may have seen nothing else. */
-export const CROWD = 1_000;
-
-/** Selections of one claim, to get past such a crowd, or past more rows than one selection reads. */
+/** Selections of one claim, to get past a crowd without room, or past more rows than one selection reads. */
 const MAX_SELECTIONS = 4;
 
 export interface PullClaim {
@@ -116,7 +113,7 @@ export function claim(q: QueueParts, request: ClaimRequest, now: number): PullCl
     const calls = request.count - puller.calls;
     if (calls <= 0 || startsLeft(q, now) <= 0) break;
     puller.select(calls);
-    if (!puller.isUnfinished || (puller.calls > 0 && puller.isCutShort)) break;
+    if (!puller.isUnfinished || q.store.turn.isSpent || (puller.calls > 0 && puller.isCutShort)) break;
   }
   const { claimed, chunked, bytes, isUnfinished } = puller;
   const isClosed = puller.calls < request.count && startsLeft(q, now) <= 0;
@@ -215,7 +212,7 @@ class Puller {
     const rows = chunks?.areAll ? [] : selectReady(q.store, scan, now, limit, look, claim.starting);
     if (chunks?.areAll) scan.emptied = true;
     chunks?.start(claim, round);
-    for (const row of claim.expired) expire(q, row, now);
+    for (const row of q.store.turn.draw(claim.expired)) expire(q, row, now);
     const together = chunks?.take() ?? [];
     const terms = together.length === 0 ? this.terms : { ...this.terms, chunks: numbersOf(together) };
     const jobs = grant(q, [...rows, ...together.flat()], terms, now);
@@ -223,7 +220,7 @@ class Puller {
     this.bytes = round.bytes;
     if (together.length === 0) this.claimed.push(...jobs);
     else this.note(jobs);
-    this.isUnfinished = limits.setAside() >= CROWD || scan.unfinished || chunks?.isUnfinished === true;
+    this.isUnfinished = limits.setAside() || scan.unfinished || chunks?.isUnfinished === true;
   }
 
   private note(jobs: readonly Claimed[]): void {
@@ -247,7 +244,7 @@ class Puller {
     if (round.calls <= 0 || round.starts <= 0) return 'stop';
     const size = bytesOnTheWay(q, row);
     if (round.bytes > 0 && round.bytes + size > MAX_CLAIM_BYTES) return 'stop';
-    const judged = limits.judge(row);
+    const judged = limits.isFull ? 'stop' : limits.judge(row);
     if (judged) return judged;
     round.bytes += size;
     round.calls--;

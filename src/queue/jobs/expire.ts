@@ -8,9 +8,6 @@ import { rowByKey } from '../store/row-lookup';
 import { historyOf } from '../store/row-texts';
 import { isTooLate } from '../store/rows';
 
-/** Expired jobs that one transaction ends, of each kind, besides those that an operation names. */
-export const ENDED_PER_TURN = 200;
-
 /** Has the job expired before it ran? A running job is skipped: expiry forbids a start, not an end. */
 export function hasExpired(q: Stored, row: JobRow, now: number): boolean {
   if (!isTooLate(row, now) || row.ended_at !== null) return false;
@@ -33,14 +30,16 @@ export function expireIfDue(q: QueueParts, key: number, now: number): void {
  */
 export function expireDue(q: QueueParts, now: number): void {
   if (now < q.store.expiry.next) return;
-  const { expiry } = q.store;
+  const { expiry, turn } = q.store;
   const due = `SELECT key, expires_at AS at FROM jobs
     WHERE expires_at <= ? AND (expires_at, key) > (?, ?) AND ended_at IS NULL ORDER BY expires_at, key ${LIMIT}`;
   const place = [expiry.next, expiry.untilKey];
-  const found = rows<{ key: number; at: number }>(q.store.sql, due, now, ...place, ENDED_PER_TURN);
-  for (const { key } of found) expireIfDue(q, key, now);
-  const last = found.at(-1);
-  if (last && found.length === ENDED_PER_TURN) {
+  const most = turn.share;
+  const found = rows<{ key: number; at: number }>(q.store.sql, due, now, ...place, most);
+  const ended = [...turn.draw(found, most)];
+  for (const { key } of ended) expireIfDue(q, key, now);
+  const last = ended.at(-1);
+  if (last && ended.length === most) {
     expiry.goOnAt(last.at, last.key);
     return;
   }

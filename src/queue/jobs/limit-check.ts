@@ -17,9 +17,6 @@ import { isBegun } from '../store/row-texts';
 import { stateOf } from '../store/rows';
 import { drop } from './drop';
 
-/** Jobs that are decided upon with one answer of a desk. */
-const DECIDED_AT_ONCE = 200;
-
 interface Taken {
   runs: number;
   starts: number;
@@ -41,7 +38,7 @@ export function roomFor(q: Named & Stored, row: JobRow, now: number, taken: Take
 export function decide(q: QueueParts, limiter: Limiter, now: number): void {
   if (limiter.isStopped(now) || limiter.room(runningOf(q, limiter.key), now) > 0) return;
   for (const scan of q.store.cursors.all()) {
-    for (const { key } of scan.jobsBehind(limiter.key, DECIDED_AT_ONCE)) {
+    for (const { key } of q.store.turn.draw(scan.jobsBehind(limiter.key, q.store.turn.share))) {
       const row = q.store.leases.active.has(key) ? undefined : rowByKey(q.store, key);
       if (
         row?.ended_at === null &&
@@ -84,11 +81,17 @@ export class LimitCheck {
     this.taken.set(row.limit_key, { runs: runs + 1, starts: starts + (isBegun(row) ? 0 : 1) });
   }
 
-  /** Schedules or discards those that do not wait for room. @returns how many */
-  setAside(): number {
-    const refused = this.refused.splice(0);
-    for (const row of refused) refuse(this.q, row, limiterOf(this.q, row), this.now);
-    return refused.length;
+  /** Are as many put aside as one selection may? Others may wait behind such a crowd, for the next one. */
+  get isFull(): boolean {
+    return this.refused.length >= this.q.store.turn.share;
+  }
+
+  /** Schedules or discards those that do not wait for room. @returns were they {@link isFull} */
+  setAside(): boolean {
+    const { refused, isFull, q } = this;
+    for (const row of refused) refuse(q, row, limiterOf(q, row), this.now);
+    q.store.turn.spend({ changes: refused.splice(0).length });
+    return isFull;
   }
 }
 

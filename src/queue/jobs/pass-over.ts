@@ -2,13 +2,12 @@ import { bytesOf } from '../../job/size';
 import type { JobRow } from '../store/job-row';
 import type { Stored } from '../store/parts';
 import { isTooLate } from '../store/rows';
-import { ENDED_PER_TURN } from './expire';
 
 /** Passes over running and expired rows for any consumer; the first expired ones are discarded later. */
 export function passOver(q: Stored, row: JobRow, now: number, expired: JobRow[]): boolean {
   if (q.store.leases.active.has(row.key)) return true;
   if (!isTooLate(row, now)) return false;
-  if (expired.length < ENDED_PER_TURN) expired.push(row);
+  if (expired.length < q.store.turn.share) expired.push(row);
   return true;
 }
 

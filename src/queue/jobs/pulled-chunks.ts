@@ -86,7 +86,7 @@ export class PulledChunks {
   /** Takes chunks while there is room. @param next only those that precede this job */
   start(claim: ChunkClaim, round: PullRound, next?: JobRow): void {
     const fits = ({ nextChars }: ChunkLane) => round.bytes === 0 || round.bytes + nextChars <= MAX_CLAIM_BYTES;
-    while (round.calls > 0 && round.starts > 0) {
+    while (round.calls > 0 && round.starts > 0 && !claim.limits.isFull) {
       const lane = this.chunks.next(fits);
       if (!lane || (next && !startsBefore(lane, next))) return;
       claim.most = round.starts;

@@ -5,7 +5,6 @@ import type { Active } from '../store/active';
 import type { QueueParts } from '../store/parts';
 import { rowByKey } from '../store/row-lookup';
 import { fail, quarantine, type Random } from './end-attempt';
-import { ENDED_PER_TURN } from './expire';
 
 /** While the deployment's settings contradict each other nothing can be decided: interval to the next check, ms. */
 const LOOK_AGAIN_MS = 10_000;
@@ -18,8 +17,9 @@ type Apart = (run: () => void) => { error: unknown } | undefined;
  * limits back off. Free while none can be overdue.
  */
 export function rescueOverdue(q: QueueParts, now: number, random: Random, apart: Apart): void {
-  const overdue = q.store.leases.overdue(now, ENDED_PER_TURN);
-  const keys = overdue.map(({ key }) => key);
+  const { leases, turn } = q.store;
+  const keys = leases.overdue(now, turn.share).map(({ key }) => key);
+  turn.spend({ changes: keys.length });
   rescueAll(q, keys, now, random, apart);
 }
 

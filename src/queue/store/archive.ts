@@ -11,13 +11,11 @@ import { sequenceOf } from '../../job/ids';
 import { ARCHIVED, type DamagedChunk, damagedChunk, keysOf } from './damaged-chunks';
 import { lastDue } from './kept-chunks';
 import type { ArchivedJob } from './rows';
+import type { Turn } from './turn';
 import { forgetCompleted } from './unique-keys';
 
 /** Sequence numbers inside a chunk lie less than this apart. */
 export const SPAN = 1024;
-
-/** Characters of chunks that are read, to be deleted, in one transaction. */
-const MAX_PRUNED_CHARS = 8 * 1024 * 1024;
 
 export interface Pruned {
   chunks: number;
@@ -32,6 +30,7 @@ export interface Pruned {
 export interface Archive {
   readonly sql: SqlStorage;
   readonly blocks: { vanish(keys: readonly number[]): void; holds(key: number): boolean };
+  readonly turn: Turn;
 }
 
 /** What a pruning reports, and when it stops. */
@@ -194,8 +193,9 @@ function windowAbove(sql: SqlStorage, after: number): number {
   return Number.MAX_SAFE_INTEGER;
 }
 
-/** Deletes chunks that ended at or before `cutoff`, at most `limit` rows; none has jobs with their own retention. */
-export function pruneArchive(archive: Archive, cutoff: number, limit: number, pruning?: Pruning): Pruned {
+/** Deletes a share of the chunks that ended at or before `cutoff`; none has jobs with their own retention. */
+export function pruneArchive(archive: Archive, cutoff: number, pruning?: Pruning): Pruned {
+  const limit = archive.turn.share;
   const due: number[] = [];
   const chunks = archive.sql.exec<{ chunk: number; ended_at: number }>(
     'SELECT chunk, ended_at FROM archive WHERE chunk >= 0 ORDER BY chunk',
@@ -207,8 +207,9 @@ export function pruneArchive(archive: Archive, cutoff: number, limit: number, pr
   return deleteChunks(archive, due, limit, pruning);
 }
 
-/** Deletes chunks whose jobs were kept until `now`, at most `limit` rows. */
-export function pruneKeptChunks(archive: Archive, now: number, limit: number, pruning?: Pruning): Pruned {
+/** Deletes a share of the chunks whose jobs were kept until `now`. */
+export function pruneKeptChunks(archive: Archive, now: number, pruning?: Pruning): Pruned {
+  const limit = archive.turn.share;
   const due = `SELECT chunk FROM archive WHERE chunk <= ? ORDER BY chunk ${LIMIT}`;
   return deleteChunks(archive, column(archive.sql, due, lastDue(now), limit), limit, pruning);
 }
@@ -219,11 +220,10 @@ function deleteChunks(
   limit: number,
   { visit, isEnough }: Pruning = {},
 ): Pruned {
-  const { sql } = archive;
+  const { sql, turn } = archive;
   const gone: Pruned = { chunks: 0, jobs: 0, more: chunks.length === limit, until: 0 };
-  let chars = 0;
-  for (const chunk of chunks) {
-    if (chars > MAX_PRUNED_CHARS || isEnough?.()) return { ...gone, more: true };
+  for (const chunk of turn.draw(chunks)) {
+    if (isEnough?.()) break;
     const row = sql.exec<Chunk>(`${CHUNK} WHERE chunk = ?`, chunk).one();
     const { data, jobs, ended_at } = row;
     const readable = jobsIn(sql, row);
@@ -236,8 +236,9 @@ function deleteChunks(
     gone.chunks++;
     gone.jobs += jobs;
     gone.until = Math.max(gone.until, ended_at);
-    chars += data.length;
+    turn.spend({ chars: data.length });
   }
+  gone.more ||= gone.chunks < chunks.length;
   return gone;
 }
 

@@ -33,6 +33,7 @@ import { RunNotes } from './run-notes';
 import { SIZES, type Sizes } from './sizes';
 import { StorageGauge } from './storage';
 import { Tally } from './tally';
+import { Turn } from './turn';
 
 /** What the store needs from its users. */
 export interface Around {
@@ -52,6 +53,7 @@ export interface Around {
 export class JobStore {
   /** Bounds of what is in memory and read; a test may make them smaller before it loads the queue again. */
   readonly sizes: Sizes = { ...SIZES };
+  readonly turn: Turn;
   readonly leases: LeaseTable;
   /** Jobs of operations over several queues that are being decided. */
   readonly locks: LockTable;
@@ -89,6 +91,7 @@ export class JobStore {
     readonly written: CountingSql,
     around: Around,
   ) {
+    this.turn = new Turn(this.sizes, written);
     this.archive = new ArchiveBuffer(sql, (by) => around.carried({ by }));
     this.blocks = new Blocks(sql, this.archive, {
       nextSequence: () => this.nextSequence,
@@ -117,6 +120,7 @@ export class JobStore {
   /** Rebuilds memory from storage. @param meta what is stored of the queue */
   load(meta: ReadonlyMap<string, unknown>): void {
     this.evicting = meta.get('evicting') === true;
+    this.turn.begin();
     this.outbox.load();
     this.locks.load();
     this.archive.forget();

@@ -326,6 +326,7 @@ export function evictDeadLetters(q: Named & Stored & Configured & Observed, limi
     remove(q, row, 'remove', now);
     if (++evicted === wanted) break;
   }
+  q.store.turn.spend({ changes: evicted });
   if (evicted > 0)
     q.observed.events.add('queue.dead_letters_evicted', q.name, now, { evicted, max_count: maxDeadLetters });
   return evicted === wanted && surplus > evicted;

@@ -26,6 +26,7 @@ import { ownRow, ROW_COLUMNS, readRows } from './own-rows';
 import { Rank, type RankPage, type RankPlace } from './rank';
 import { JobSelection, LINE, MAX_TAKEN_CHARS, type RankName, type Scan, type Verdict } from './scan';
 import { SIZES, type Sizes } from './sizes';
+import type { Turn } from './turn';
 
 /** What is read of the ranks. */
 interface Reading {
@@ -245,6 +246,7 @@ export function selectReady(
     gates?: GroupGates;
     leases?: { active: ReadonlyMap<number, unknown> };
     cursors?: { readonly held: number; readonly sizes: Sizes };
+    turn?: Turn;
   },
   scan: Scan,
   now: number,
@@ -253,7 +255,7 @@ export function selectReady(
   starting = new Map<string, number>(),
 ): JobRow[] {
   const sizes = ranks.cursors?.sizes ?? SIZES;
-  const selection = new JobSelection(limit, look, starting, sizes);
+  const selection = new JobSelection(limit, look, starting, sizes, ranks.turn);
   const { sql, blocks, gates, leases } = ranks;
   // A job that was read ahead may run meanwhile, by another cursor: if it comes back, it is read again.
   const isRunning = (key: number) => leases?.active.has(key) === true;

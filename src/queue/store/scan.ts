@@ -5,6 +5,7 @@ import { Turns } from './groups/turns';
 import type { JobRow } from './job-row';
 import { KeyLanes, laneName, laneOf } from './limits/lanes';
 import type { Sizes } from './sizes';
+import type { Turn } from './turn';
 
 /** Whose job it is that enters the due index. */
 export interface Owned {
@@ -263,6 +264,7 @@ export class JobSelection {
     private readonly judge: (row: JobRow) => Verdict,
     readonly starting: Map<string, number>,
     private readonly sizes: Pick<Sizes, 'read' | 'readChars'>,
+    private readonly turn?: Turn,
   ) {}
 
   get left(): number {
@@ -295,5 +297,6 @@ export class JobSelection {
   passed({ body }: Pick<JobRow, 'body'>): void {
     this.read++;
     this.readChars += body.length;
+    this.turn?.spend({ looks: 1 });
   }
 }

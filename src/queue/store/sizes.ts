@@ -1,4 +1,4 @@
-/** Bounds of waiting jobs in memory and of reads per transaction; one shared object, which tests can shrink. */
+/** Bounds of waiting jobs in memory and of the work of a transaction; one shared object, which tests can shrink. */
 export interface Sizes {
   /** Entries in memory of all consumers together. An entry takes about 24 bytes. */
   memory: number;
@@ -15,6 +15,10 @@ export interface Sizes {
   /** Rows that one selection reads, and characters of their bodies. One that reaches them is unfinished. */
   read: number;
   readChars: number;
+  /** Things that one {@link Turn} changes, characters of these, and rows that its selections read. */
+  turnChanges: number;
+  turnChars: number;
+  turnLooks: number;
   /** Jobs that have begun and wait to continue, in memory: 7 MB. */
   holders: number;
   /** Jobs and lanes that may start and that one consumer gathers into chunks. Beyond, lanes start early. */
@@ -35,6 +39,9 @@ export const SIZES: Readonly<Sizes> = {
   aheadRows: 256,
   read: 4_096,
   readChars: 32 * 1024 * 1024,
+  turnChanges: 500,
+  turnChars: 8 * 1024 * 1024,
+  turnLooks: 16_384,
   holders: 50_000,
   chunkJobs: 50_000,
   chunkLanes: 10_000,

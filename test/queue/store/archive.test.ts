@@ -18,6 +18,8 @@ import {
 } from '../../../src/queue/store/archive';
 import { ArchiveBuffer } from '../../../src/queue/store/archive-buffer';
 import type { ArchivedJob } from '../../../src/queue/store/rows';
+import { SIZES } from '../../../src/queue/store/sizes';
+import { Turn } from '../../../src/queue/store/turn';
 import { clock, DAY, T0 } from '../../support/clock';
 import { histories, isLong } from '../../support/long';
 import { type JobChange, steady, TestQueue } from '../../support/queue';
@@ -179,9 +181,10 @@ describe('the archive', () => {
           const vanished: number[] = [];
           const store = {
             sql,
+            turn: new Turn({ ...SIZES, turnChanges: 2_000 }, { work: 0 }),
             blocks: { vanish: (keys: readonly number[]) => void vanished.push(...keys), holds: () => false },
           };
-          pruneArchive(store, oldest, 1000);
+          pruneArchive(store, oldest);
           const left = sql.exec<{ ended_at: number }>('SELECT ended_at FROM archive').toArray();
           for (const { ended_at } of left) expect(ended_at).toBeGreaterThan(oldest);
           deleteArchived(store, [...kept.values()].slice(0, 3));

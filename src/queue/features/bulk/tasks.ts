@@ -21,18 +21,11 @@ import { deleteArchived, pruneArchive } from '../../store/archive';
 import type { Named, QueueParts, Stored, Woken } from '../../store/parts';
 import { type ArchivedJob, idOfArchived } from '../../store/rows';
 
-/** Jobs changed and jobs looked at in one step. */
-const STEP = 500;
-const STEP_BUDGET = 4_000;
-
-/** Archive chunks deleted as a whole in one step. */
-const CHUNK_STEP = 50;
+/** Jobs looked at in one step, for each that it may change. */
+const LOOKS = 10;
 
 /** Retention of finished operations, ms. */
 const REMEMBER_MS = 24 * 3_600_000;
-
-/** Operations forgotten in one go. */
-const FORGET_STEP = 100;
 
 /** An operation that fails this many times in the same step is given up. */
 const MAX_FAILURES = 5;
@@ -137,7 +130,7 @@ export function stepTask(q: QueueParts, id: string, now: number): boolean {
 function deleteChunks(q: Named & Stored, task: Task): boolean {
   const { ended, aged } = task.filter;
   const until = Math.min(ended?.max ?? task.started_at, aged?.max ?? task.started_at, task.started_at);
-  const { jobs, more } = pruneArchive(q.store, until, CHUNK_STEP, { visit: (job) => list(task, doneTo(q, job)) });
+  const { jobs, more } = pruneArchive(q.store, until, { visit: (job) => list(task, doneTo(q, job)) });
   task.matched += jobs;
   task.succeeded += jobs;
   if (!more) delete task.chunks;
@@ -150,16 +143,23 @@ function actOnNext(q: QueueParts, task: Task, now: number): boolean {
   const ascending = action === 'cancel' || action === 'retry';
   const hits: Hit[] = [];
   const from = task.position ?? (ascending ? undefined : task.end);
-  const step = { filter: task.filter, ascending, limit: STEP, budget: STEP_BUDGET, from };
-  const { next } = scan(q, step, now, (hit) => hits.push(hit));
+  const limit = q.store.turn.left;
+  const step = { filter: task.filter, ascending, limit, budget: LOOKS * limit, from };
+  let { next } = scan(q, step, now, (hit) => hits.push(hit));
   const wanted = hits.filter(({ sequence }) => sequence < task.end);
-  task.matched += wanted.length;
-  const archived = wanted.filter((hit) => hit.archived !== undefined).map(({ key }) => key);
-  if (archived.length > 0) deleteArchived(q.store, archived);
-  for (const { key, archived: json } of wanted) {
+  const archived: number[] = [];
+  let last: Hit | undefined;
+  for (last of q.store.turn.draw(wanted)) {
+    task.matched++;
+    const { key, archived: json } = last;
     if (json === undefined) count(task, actOnKey(q, action, key, now));
-    else count(task, isListed(task) ? doneTo(q, JSON.parse(json) as ArchivedJob) : undefined);
+    else {
+      archived.push(key);
+      count(task, isListed(task) ? doneTo(q, JSON.parse(json) as ArchivedJob) : undefined);
+    }
   }
+  if (archived.length > 0) deleteArchived(q.store, archived);
+  if (last !== wanted.at(-1)) next = last?.sequence;
   if (next === undefined || (ascending && next >= task.end)) return true;
   task.position = next;
   return false;
@@ -210,7 +210,7 @@ export function noteFailure(q: Stored, id: string, now: number): boolean {
 export function forgetTasks(q: Stored, now: number): void {
   if ((oldestTask(q) ?? now) > now - REMEMBER_MS) return;
   const due = 'SELECT id FROM tasks WHERE done_at <= ? LIMIT ?';
-  rows(q.store.sql, `DELETE FROM tasks WHERE id IN (${due})`, now - REMEMBER_MS, FORGET_STEP);
+  rows(q.store.sql, `DELETE FROM tasks WHERE id IN (${due})`, now - REMEMBER_MS, q.store.turn.share);
 }
 
 /** When the next finished operation must be forgotten, epoch ms. */

@@ -8,9 +8,6 @@ import type { Feature, Host } from '../../feature';
 import { acrossJobs, dueCrons, fireCron, fireWaiting, noteAnswer } from './fire';
 import { CRON } from './manage';
 
-/** Fires of one transaction, at most: an entry may catch up on many. Further entries wait for the next transaction. */
-const FIRES_PER_TURN = 200;
-
 /** Pause of an entry that could not be fired, ms: after a passing failure, and after a defect. */
 const TRY_AGAIN_MS = 1_000;
 const DEFECT_PAUSE_MS = 60_000;
@@ -34,11 +31,11 @@ export class CronFeature implements Feature {
     const isBefore = when === 'before';
     const names = isBefore ? dueCrons(q, now) : q.store.crons.waiting(now);
     if (names.length === 0 || q.config.maintenance(now)) return [];
-    let left = FIRES_PER_TURN;
+    const { turn } = q.store;
     const fireDue = (name: string, at: number) => {
-      // A skipped entry stays due.
-      if (left > 0) left -= fireCron(q, name, at);
-      else q.wake.at(at);
+      // An entry may catch up on many fires. One that is skipped stays due.
+      if (turn.isSpent) q.wake.at(at);
+      else turn.spend({ changes: fireCron(q, name, at) });
     };
     const waiting = (name: string, at: number) => fireWaiting(q, name, at);
     const fire = isBefore ? fireDue : waiting;

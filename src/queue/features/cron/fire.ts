@@ -25,14 +25,11 @@ import type { Named, Observed, QueueParts, Stored, Woken } from '../../store/par
 import { stateOf } from '../../store/rows';
 import { noteJob, noteRefusal, noteSkip } from './notes';
 
-/** Entries fired in one transaction; the others follow in the next one, a moment later. */
-const ENTRIES_PER_TURN = 100;
-
 /** Fires of one entry that may wait for the previous job. */
 const MAX_WAITING = 100;
 
 export function dueCrons(q: Stored, now: number): string[] {
-  return q.store.crons.due(now, ENTRIES_PER_TURN);
+  return q.store.crons.due(now, q.store.turn.share);
 }
 
 /** Fires a due entry. One row written, besides the job's. @returns how often @throws {ApiError} 503: try again later */

@@ -12,12 +12,6 @@ import { MOVE } from '../../store/moves';
 import type { Configured, Named, Observed, QueueParts, Stored } from '../../store/parts';
 import { rowByKey } from '../../store/row-lookup';
 
-/** Rows removed in one go, chunks and jobs each; the rest waits for the next wake, a moment later. */
-const STEP = 500;
-
-/** Remembered answers, which may be large, that are forgotten in one go. */
-const ANSWERS_STEP = 100;
-
 const ENDED = [
   { state: STATE.cancelled, kind: 'cancelled' },
   { state: STATE.discarded, kind: 'discarded' },
@@ -45,24 +39,23 @@ export class Pruning implements Feature {
 
 /** Removes ended jobs past their own retention or the queue's, and dead letters beyond their bound. */
 function prune(q: QueueParts, now: number): void {
-  const pruned = pruneArchive(q.store, now - q.config.retentionMs('completed'), STEP);
-  if (!pruned.more) pruneKeptChunks(q.store, now, STEP);
-  forgetAnswers(q.store.inbox, now, ANSWERS_STEP);
-  let left = STEP - removeAll(q, keptBefore(q.store.sql, now, STEP), now);
+  const { sql, inbox, turn } = q.store;
+  pruneArchive(q.store, now - q.config.retentionMs('completed'));
+  pruneKeptChunks(q.store, now);
+  turn.spend({ changes: forgetAnswers(inbox, now, turn.share) });
+  removeAll(q, keptBefore(sql, now, turn.share), now);
   for (const { state, kind } of ENDED) {
-    if (left > 0) left -= removeAll(q, endedBefore(q.store.sql, state, now - q.config.retentionMs(kind), left), now);
+    removeAll(q, endedBefore(sql, state, now - q.config.retentionMs(kind), turn.share), now);
   }
-  if (q.store.evicting && left > 0) setEvicting(q, evictDeadLetters(q, left, now));
+  if (q.store.evicting) setEvicting(q, evictDeadLetters(q, turn.share, now));
 }
 
-/** @returns how many there were */
-function removeAll(q: Named & Stored & Observed, keys: readonly number[], now: number): number {
+function removeAll(q: Named & Stored & Observed, keys: readonly number[], now: number): void {
   // One at a time: with their bodies they could exceed this object's memory.
-  for (const key of keys) {
+  for (const key of q.store.turn.draw(keys)) {
     const row = rowByKey(q.store, key);
     if (row) remove(q, row, 'remove', now);
   }
-  return keys.length;
 }
 
 /** When the next ended job is due, in the steps of {@link removalMoment}. */

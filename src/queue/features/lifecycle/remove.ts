@@ -26,7 +26,6 @@ import { idOf, placeOf } from '../../store/rows';
 
 /** Jobs moved in one step, and characters of their bodies. */
 const STEP = 100;
-const DISCARD_STEP = 500;
 const STEP_CHARS = 8 * 1024 * 1024;
 
 /**
@@ -90,12 +89,12 @@ export function readyToEmpty(q: Stored & Configured): boolean {
 
 /** Discards the next jobs that have not ended. @returns whether there are none left */
 export function discardNext(q: Named & Stored & Observed, now: number): boolean {
-  const keys = nextToDiscard(q, DISCARD_STEP);
-  for (const { key } of keys) {
+  const { turn } = q.store;
+  for (const { key } of turn.draw(nextToDiscard(q, turn.left))) {
     const row = rowByKey(q.store, key);
     if (row) remove(q, row, 'purge', now, { reason: 'queue_deleted' });
   }
-  return keys.length < DISCARD_STEP;
+  return nextToDiscard(q, 1).length === 0;
 }
 
 function nextToDiscard(q: Stored, limit: number): { key: number }[] {

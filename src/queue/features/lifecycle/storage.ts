@@ -16,9 +16,6 @@ import type { Configured, Named, Observed, Stored, StoredQueue } from '../../sto
 import { rowByKey } from '../../store/row-lookup';
 import { isPruned, mustPrune } from '../../store/storage';
 
-/** Chunks, or jobs, removed in one go. */
-const STEP = 200;
-
 /** Interval at which an event says that nothing may go, ms, and the fact that says when it last did. */
 const TELL_MS = 86_400_000;
 const TOLD = 'storage_told';
@@ -83,13 +80,15 @@ function tellStuck(q: Named & Stored & Observed, now: number): void {
 function removeOldest(q: StoredQueue & Observed, now: number): { jobs: number; until: number } {
   const isEnough = () => isPruned(q);
   const cutoff = isBounded(q, 'completed') ? Number.MAX_SAFE_INTEGER : Number.MIN_SAFE_INTEGER;
-  const completed = pruneArchive(q.store, cutoff, STEP, { isEnough });
+  const completed = pruneArchive(q.store, cutoff, { isEnough });
   if (completed.jobs > 0) return completed;
-  const kept = pruneKeptChunks(q.store, foreverFrom(now) - 1, STEP, { isEnough });
+  const kept = pruneKeptChunks(q.store, foreverFrom(now) - 1, { isEnough });
   if (kept.jobs > 0) return kept;
+  const { turn } = q.store;
   const removed = { jobs: 0, until: 0 };
   for (const { state, end } of ENDED) {
-    for (const key of oldestEnded(q.store.sql, state, STEP - removed.jobs, now, isBounded(q, end))) {
+    const oldest = oldestEnded(q.store.sql, state, turn.share, now, isBounded(q, end));
+    for (const key of turn.draw(oldest)) {
       const row = isEnough() ? undefined : rowByKey(q.store, key);
       if (!row) return removed;
       remove(q, row, 'remove', now);

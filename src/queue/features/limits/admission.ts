@@ -13,9 +13,6 @@ import { FORGET_AFTER_MS, runningOf } from '../../store/limits/place';
 import type { QueueParts, Stored } from '../../store/parts';
 import { type WaitingUnder, waitingUnder } from './waiting';
 
-/** Keys looked at in one transaction. */
-const KEYS_PER_TURN = 200;
-
 /** When the key must be looked at by itself: its window opens for waiting jobs, or its override ends. */
 function scheduleCheck(q: QueueParts, limiter: Limiter, now: number, isWaitedFor: (key: string) => boolean): void {
   let at = Number.POSITIVE_INFINITY;
@@ -110,12 +107,14 @@ export function wakeGroups(q: QueueParts, now: number): void {
 
 export function lookAtDueKeys(q: QueueParts, now: number): void {
   if (now < q.store.limiters.nextCheck) return;
-  const ended = q.store.limiters.overrides.takeEnded(now, KEYS_PER_TURN);
+  const { limiters, allowances, turn } = q.store;
+  const ended = limiters.overrides.takeEnded(now, turn.share);
   forgetEnded(q, ended, now);
-  const awaited = q.store.allowances.due(now);
-  lookAt(q, [...new Set([...ended, ...q.store.limiters.due(now, KEYS_PER_TURN), ...awaited])], now);
-  q.store.limiters.flush();
-  q.store.limiters.readNextCheck();
+  const keys = new Set([...ended, ...limiters.due(now, turn.share), ...allowances.due(now)]);
+  turn.spend({ changes: keys.size });
+  lookAt(q, [...keys], now);
+  limiters.flush();
+  limiters.readNextCheck();
   // Many keys at once are processed in turns.
-  q.wake.at(q.store.limiters.nextCheck);
+  q.wake.at(limiters.nextCheck);
 }

@@ -32,10 +32,7 @@ import { ANY_TYPE } from '../../store/wake';
 import { takeReports } from './take-reports';
 import { Waiter, Waiters } from './waiters';
 
-/**
- * Claims made in one turn. Beyond these bytes of jobs it begins no other: a turn's jobs are in memory until it ends.
- */
-const MAX_CLAIMS = 64;
+/** Beyond these bytes of jobs a turn begins no other claim: its jobs are in memory until it ends. */
 const MAX_BYTES = MAX_CLAIM_BYTES / 2;
 
 /** Turns for a worker that does not wait, while there is more to look at and nothing was found. */
@@ -221,14 +218,14 @@ export class Pulling implements Feature {
     const { q } = this.host;
     const given: Given[] = [];
     const resting = new Set<string>();
-    let [claims, bytes] = [0, 0];
-    for (const waiter of this.waiters.ready()) {
+    let bytes = 0;
+    for (const waiter of q.store.turn.draw(this.waiters.ready())) {
       if (waiter.isUnwanted()) {
         given.push({ waiter, jobs: [] });
         continue;
       }
       if (resting.has(waiter.types)) continue;
-      if (claims++ === MAX_CLAIMS || bytes > MAX_BYTES) break;
+      if (bytes > MAX_BYTES) break;
       const found = this.claimFor(waiter, () => claim(q, waiter.request, now));
       bytes += found.bytes;
       if (found.jobs.length > 0) given.push({ waiter, jobs: found.jobs });

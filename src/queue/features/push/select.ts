@@ -6,7 +6,7 @@
 import { coversQueue, ownsQueue, type TargetConfig } from '../../../dispatch/config';
 import type { JobBody } from '../../../job/record';
 import { numbersOf } from '../../jobs/chunks';
-import { CROWD, grant } from '../../jobs/claim';
+import { grant } from '../../jobs/claim';
 import { fail, type Random } from '../../jobs/end-attempt';
 import { expire } from '../../jobs/expire';
 import { LimitCheck, noteStarts } from '../../jobs/limit-check';
@@ -76,7 +76,8 @@ export class PushSelector {
       calls -= this.selectFor(target, calls, now, selection);
     }
     if (this.mayHoldOrphans) this.findOrphans(now, selection);
-    for (const row of selection.expired) if (rowByKey(q.store, row.key)?.ended_at === null) expire(q, row, now);
+    for (const row of q.store.turn.draw(selection.expired))
+      if (rowByKey(q.store, row.key)?.ended_at === null) expire(q, row, now);
     for (const row of selection.orphans) this.orphan(row, now);
     const groupAt = q.store.cursors.nextGroup();
     if (groupAt > now) q.wake.at(groupAt);
@@ -155,7 +156,7 @@ export class PushSelector {
     }
     rows.push(...round.chunks.flat());
     if (rows.length > 0) this.claimFor(round, rows);
-    if (limits.setAside() >= CROWD) selection.starved = true;
+    if (limits.setAside()) selection.starved = true;
     return rows.length > 0 ? plan.calls.length : 0;
   }
 
@@ -222,7 +223,7 @@ export class PushSelector {
       return 'pass';
     }
     if (plan.isClosed) return 'stop';
-    const judged = limits.judge(row);
+    const judged = limits.isFull ? 'stop' : limits.judge(row);
     if (judged) return judged;
     const suspect = hasCrashed(row);
     const chars = row.body.length + q.store.checkpoints.sizeOf(row.key);

@@ -1,6 +1,6 @@
 /** Very many jobs whose time is over at once: ended in bounded turns, and seen by nobody as if it were not over. */
 import { describe, expect, it } from 'vitest';
-import { ENDED_PER_TURN } from '../../../../src/queue/jobs/expire';
+import { SIZES } from '../../../../src/queue/store/sizes';
 import { clock, T0 } from '../../../support/clock';
 import { freshName, type JobChange, refusal, steady, TestQueue } from '../../../support/queue';
 import { server } from '../../../support/server';
@@ -8,10 +8,13 @@ import { server } from '../../../support/server';
 clock.startAtT0();
 
 const MINUTE = 60_000;
+
+/** Half of a turn: others follow. */
+const ENDED_PER_TURN = SIZES.turnChanges / 2;
 const MANY = 10 * ENDED_PER_TURN;
 
 /** An alarm makes a few transactions; each job writes its row and some entries of indexes. */
-const ROWS_PER_TURN = 3 * (3 * ENDED_PER_TURN + 10);
+const ROWS_PER_TURN = 1_830;
 
 const many = (change: JobChange): JobChange[] => Array<JobChange>(MANY).fill(change);
 
