@@ -48,3 +48,11 @@ for (const [table, { writers, parted }] of Object.entries(COLLECTED)) {
 test('only two files add to a list where it is stored', () => {
   assert.deepEqual(filesWith(/substr\(\w+, 1, length\(\w+\) - 1\)/), JOINING);
 });
+
+test('shares of batches, and decisions about them, are written in one place, which measures them', () => {
+  const writer = 'queue/store/batches.ts';
+  assert.deepEqual(filesWith(/\bpost\(\s*(?:\w+, )?(SHARE|DECISION)\b/), [writer]);
+  assert.deepEqual(filesWith(/\bpost\(\s*(SHARE|DECISION)\b/), []);
+  const [, text] = texts.find(([file]) => file === writer) ?? [];
+  assert.match(text ?? '', /bytesOf\(text\)/);
+});

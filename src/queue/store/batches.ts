@@ -2,6 +2,8 @@
  * Unfinished batches over several queues, as outbox messages: a participant's share to the coordinator, sent when it
  * is late; the coordinator's decision to the others.
  */
+import { payloadTooLarge } from '../../job/errors';
+import { bytesOf } from '../../job/size';
 import type { BulkAction } from '../../rpc/operations';
 import type { LockedPlace } from './locks';
 import type { Stored } from './parts';
@@ -11,6 +13,9 @@ export const SHARE = 'share';
 
 /** The kind of a decision for a batch; its address is the batch's id, its data the queues still to be notified. */
 export const DECISION = 'decision';
+
+/** What a row holds of one: a batch that names more jobs to be replaced is refused. */
+const MAX_BYTES = 1_900_000;
 
 /** A batch that is still unfinished is checked after this interval, ms. */
 export const CHECK_AFTER_MS = 10_000;
@@ -46,9 +51,24 @@ export function readShare(q: Stored, batch: string): Share | undefined {
   return data === undefined ? undefined : (JSON.parse(data) as Share);
 }
 
-/** Writes a participant's share. One row. */
-export function writeShare(q: Stored, batch: string, share: Share, now: number): void {
-  q.store.outbox.post(SHARE, batch, JSON.stringify(share), now, now + CHECK_AFTER_MS);
+/**
+ * Writes a participant's share, which is checked at `checkAt`. One row.
+ * @throws {ApiError} 413 when its jobs replace more than a row can name
+ */
+export function writeShare(q: Stored, batch: string, share: Share, now: number, checkAt = now + CHECK_AFTER_MS): void {
+  post(q, SHARE, batch, share, now, checkAt);
+}
+
+/** Writes the coordinator's decision. @param queues that are still to be notified */
+export function writeDecision(q: Stored, batch: string, queues: readonly string[], now: number): void {
+  post(q, DECISION, batch, queues, now);
+}
+
+function post(q: Stored, kind: string, batch: string, what: unknown, now: number, dueAt?: number): void {
+  const text = JSON.stringify(what);
+  const bytes = bytesOf(text);
+  if (bytes > MAX_BYTES) throw payloadTooLarge('jobs', bytes, MAX_BYTES);
+  q.store.outbox.post(kind, batch, text, now, dueAt);
 }
 
 /** The batch that has locked this job: when its share was written, and when it is checked; epoch ms. */
@@ -63,7 +83,7 @@ export function leaveShare(q: Stored, key: number, now: number): void {
   const share = found && readShare(q, found.batch);
   if (!found || !share?.act) return;
   const act = { ...share.act, locked: share.act.locked.filter((place) => place.key !== key) };
-  q.store.outbox.post(SHARE, found.batch, JSON.stringify({ ...share, act }), now, found.at);
+  writeShare(q, found.batch, { ...share, act }, now, found.at);
 }
 
 function lockedBy(q: Stored, key: number): { batch: string; at: number } | undefined {

@@ -11,7 +11,7 @@ import { recallAnswer, rememberAnswer } from '../../../durable/inbox';
 import type { RememberedAnswer } from '../../../rpc/receipts';
 import { isBounded, setShedding, shed } from '../../jobs/backpressure';
 import { giveUp, refuseGivenUp, tookTooLong } from '../../jobs/ticket';
-import { DECISION, readShare, SHARE } from '../../store/batches';
+import { DECISION, readShare, SHARE, writeDecision } from '../../store/batches';
 import type { QueueParts } from '../../store/parts';
 import { abortAction, commitAction } from './action';
 import { abortJobs, commitJobs } from './enqueue';
@@ -29,7 +29,7 @@ export function decideBatch<T>(
   if (earlier) return earlier;
   refuseGivenUp(q, batch, now);
   if (!readShare(q, batch)) throw tookTooLong();
-  if (others.length > 0) q.store.outbox.post(DECISION, batch, JSON.stringify(others), now);
+  if (others.length > 0) writeDecision(q, batch, others, now);
   commitBatch(q, batch, now);
   if (answer) rememberAnswer(q.store.inbox, answer.idempotency, answer.receipt, now);
   return null;

@@ -3,7 +3,7 @@ import { type MessageKind, posted } from '../../../durable/outbox-relay';
 import { waitAtMost } from '../../../durable/wait';
 import { unwrap } from '../../../job/errors';
 import type { Feature, Host } from '../../feature';
-import { DECISION, readShare, SHARE } from '../../store/batches';
+import { DECISION, readShare, SHARE, writeDecision } from '../../store/batches';
 import { abortBatch, commitBatch } from './batch';
 
 /** The caller of a decision waits at most this long for the other queues to commit, ms. */
@@ -24,8 +24,8 @@ export class Batches implements Feature {
         );
         const failure = told.find(({ status }) => status === 'rejected') as PromiseRejectedResult | undefined;
         if (!failure) return taken(() => undefined);
-        const pending = JSON.stringify(queues.filter((_, at) => told[at]?.status === 'rejected'));
-        if (pending !== data) await write((now) => q.store.outbox.post(DECISION, batch, pending, now));
+        const pending = queues.filter((_, at) => told[at]?.status === 'rejected');
+        if (pending.length < queues.length) await write((now) => writeDecision(q, batch, pending, now));
         throw failure.reason;
       },
     });
