@@ -4,6 +4,7 @@
  */
 import { describe, expect, it } from 'vitest';
 import { clock, iso, SECOND } from '../../support/clock';
+import { exported, imported } from '../../support/exports';
 import { freshName, TestQueue } from '../../support/queue';
 import { type Json, server, V1 } from '../../support/server';
 
@@ -97,6 +98,21 @@ const WAYS: Record<string, Way> = {
   activation: async (queue, options) => {
     const id = await enqueue(queue, { ...options, pending: true });
     await server.ok(200, 'POST', `${V1}/jobs/${id}/activate`);
+    return id;
+  },
+  import: async (queue, options) => {
+    const { from, id } = await elsewhere(options);
+    const file = await exported(from.name);
+    await from.api.reset();
+    expect(await imported(queue.name, file, 'merge=true')).toMatchObject({ imported: 1 });
+    return id;
+  },
+  'one job of several calls': async (queue, options) => {
+    const unique = { key: freshName('calls'), on_conflict: 'accumulate' };
+    const id = await enqueue(queue, { ...options, unique });
+    const call = { type: TYPE, args: [2], options: { queue: queue.name, ...options, unique } };
+    const { job } = await server.ok(200, 'POST', `${V1}/jobs`, call);
+    expect(job).toMatchObject({ id, coalesced: { calls: 2 } });
     return id;
   },
   patch: async (queue, options) => {
