@@ -19,15 +19,20 @@ export const PULLED = 'pull ';
 const MAX_READ_FOR = 1_000;
 
 class PullScans {
-  readonly any = new Scan();
+  readonly any: Scan;
   /** When a worker last asked, epoch ms. */
   private askedAt = Number.NEGATIVE_INFINITY;
   /** Those used last stand last. */
   private readonly byTypes = new Map<string, Scan>();
   private chars = 0;
 
-  /** @param isAwaited does a worker wait for jobs? */
-  constructor(private readonly isAwaited: () => boolean) {}
+  /** @param isAwaited does a worker wait for jobs? @param room see {@link Cursors.roomFor} */
+  constructor(
+    private readonly isAwaited: () => boolean,
+    private readonly room: (scan: Scan) => number,
+  ) {
+    this.any = new Scan(room);
+  }
 
   /** A worker asks. @param now epoch ms @returns whether none had within {@link TERM_MS} */
   asks(now: number): boolean {
@@ -47,7 +52,7 @@ class PullScans {
     let scan = this.byTypes.get(types);
     if (scan) this.byTypes.delete(types);
     else {
-      scan = new Scan();
+      scan = new Scan(this.room);
       scan.reset(head);
       this.chars += types.length;
     }
@@ -86,7 +91,7 @@ export class Cursors {
     readonly sizes: Sizes,
     isPulled: () => boolean,
   ) {
-    this.pull = new PullScans(isPulled);
+    this.pull = new PullScans(isPulled, this.roomFor);
   }
 
   /** Memory may be wrong: reading starts over. */
@@ -106,7 +111,7 @@ export class Cursors {
     let scan = this.chunks.get(name);
     if (scan) this.chunks.delete(name);
     else {
-      scan = new ChunkScan(this.sizes);
+      scan = new ChunkScan(this.sizes, this.roomFor);
       scan.reset(this.leases.head);
     }
     this.chunks.set(name, scan);
@@ -135,7 +140,14 @@ export class Cursors {
     return this.all().reduce((next, scan) => Math.min(next, scan.nextGroup), Number.POSITIVE_INFINITY);
   }
 
-  /** What all of them have read ahead, see {@link Turns.held}. */
+  /** Entries that a consumer may have in memory: what the others leave, and no less than each may. */
+  private readonly roomFor = (scan: Scan): number => {
+    const { memory, memoryEach } = this.sizes;
+    // What all have is added up only where it matters.
+    return scan.held < memoryEach ? memoryEach : Math.max(memoryEach, memory - this.held + scan.held);
+  };
+
+  /** What all of them have read, in entries of memory, see {@link Turns.held}. */
   get held(): number {
     return this.all().reduce((sum, { held }) => sum + held, 0);
   }
@@ -168,7 +180,7 @@ export class Cursors {
   ofTarget(target: string): Scan {
     let scan = this.push.get(target);
     if (!scan) {
-      scan = new Scan();
+      scan = new Scan(this.roomFor);
       scan.reset(this.leases.head);
       this.push.set(target, scan);
     }
