@@ -244,21 +244,6 @@ export default defineConfig(({ mode }) => ({
     provide: {
       sharedRetryVectors: sharedRetryVectors(),
       long: mode === 'long',
-      simulation: {
-        // The suite plays the same histories each time, so that it fails for a change only. `npm run test:all` plays more,
-        // `npm run test:simulation` others.
-        runs: Number(process.env.SIMULATION_RUNS ?? 50),
-        seed: Number(process.env.SIMULATION_SEED ?? 20_261_123),
-        length: Number(process.env.SIMULATION_STEPS ?? 100),
-        // A failure names the number of its history: it need not wait for those before it.
-        skip: Number(process.env.SIMULATION_SKIP ?? 0),
-        // Whoever only wants to know whether a history fails does without making it small.
-        shrinks: process.env.SIMULATION_SHRINK !== 'no',
-        // One history, as a failure prints it, in the place of random ones.
-        history: process.env.SIMULATION_HISTORY
-          ? JSON.parse(readFileSync(process.env.SIMULATION_HISTORY, 'utf8'))
-          : null,
-      },
       fuzz: {
         runs: Number(process.env.FUZZ_RUNS ?? 500),
         seed: Number(process.env.FUZZ_SEED ?? 1),

@@ -1,7 +1,7 @@
 /**
  * Plays more histories than the test suite does. From `npm run test:simulation --`, or with `node` on this file:
  *
- *     --runs N --seed S --steps L         absent: a random seed
+ *     --runs N --seed S --steps L         absent: 50 histories of a random seed, of 100 steps
  *     --runs 1 --seed S --skip N          those that follow the first N histories of a seed
  *     --runs N --seed S --seeds K         K seeds, from S on (absent: from a random one), a process for each core
  *     --history file.json                 one history: { "start": ms, "steps": [...] }
@@ -9,39 +9,35 @@
  *                                         most N each is found; those of mutations/list.json, or of files that are named
  *     --processes P                       so many at once; absent: one for each core
  */
+import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
-import { playMutations } from './mutations/play.mjs';
-import { playSimulation, whyNot } from './vitest.mjs';
+import { whyNot } from './vitest.mjs';
 
-const NUMBERS = {
-  runs: 'SIMULATION_RUNS',
-  seed: 'SIMULATION_SEED',
-  steps: 'SIMULATION_STEPS',
-  skip: 'SIMULATION_SKIP',
-  seeds: '',
-  processes: '',
-};
+const NUMBERS = ['runs', 'seed', 'steps', 'skip', 'seeds', 'processes'];
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
-    ...Object.fromEntries([...Object.keys(NUMBERS), 'history'].map((name) => [name, { type: 'string' }])),
+    ...Object.fromEntries([...NUMBERS, 'history'].map((name) => [name, { type: 'string' }])),
     mutations: { type: 'boolean', default: false },
   },
 });
-const env = {};
-for (const [option, variable] of Object.entries(NUMBERS)) {
+for (const option of NUMBERS) {
   const value = values[option];
-  if (value === undefined) continue;
-  if (!/^-?\d+$/.test(value)) fail(`--${option} must be a whole number, not ${value}`);
-  if (variable) env[variable] = value;
+  if (value !== undefined && !/^-?\d+$/.test(value)) fail(`--${option} must be a whole number, not ${value}`);
 }
-const processes = Number(values.processes ?? availableParallelism());
-const anySeed = () => Math.floor(Math.random() * 2 ** 30);
-env.SIMULATION_SEED ??= String(anySeed());
+const number = (option, absent) => Number(values[option] ?? absent);
+const processes = number('processes', availableParallelism());
+const order = {
+  runs: number('runs', 50),
+  seed: number('seed', Math.floor(Math.random() * 2 ** 30)),
+  length: number('steps', 100),
+  skip: number('skip', 0),
+  shrinks: true,
+  history: values.history ? JSON.parse(readFileSync(values.history, 'utf8')) : null,
+};
 if (positionals.length > 0 && !values.mutations) fail(`${positionals[0]}: only --mutations takes names`);
-if (values.history) env.SIMULATION_HISTORY = values.history;
 const reason = whyNot();
 if (reason) fail(reason);
 
@@ -51,31 +47,34 @@ function fail(message) {
 }
 
 async function playSeeds(seeds) {
+  const { playHistories } = await import('./workerd.mjs');
   const left = [...seeds];
   const failed = [];
   const worker = async () => {
     for (let seed = left.shift(); seed !== undefined; seed = left.shift()) {
       const began = performance.now();
-      const { agreed, said } = await playSimulation({ ...env, SIMULATION_SEED: String(seed) }, { stdio: 'pipe' });
+      const { agreed, said } = await playHistories({ ...order, seed });
       const seconds = Math.round((performance.now() - began) / 1000);
-      console.log(`seed ${seed}: ${agreed ? 'agrees' : 'FAILED'} after ${seconds} s`);
+      const what = order.history ? 'the history' : `${order.runs} histories of seed ${seed}`;
+      console.log(`${what}: ${agreed ? 'agree' : 'FAILED'} after ${seconds} s`);
       if (agreed) continue;
       failed.push(seed);
       console.log(said);
     }
   };
   await Promise.all(Array.from({ length: processes }, worker));
-  console.log(
-    failed.length === 0 ? `${seeds.length} seeds agree` : `${failed.length} seeds failed: ${failed.join(', ')}`,
-  );
+  if (seeds.length > 1) {
+    console.log(
+      failed.length === 0 ? `${seeds.length} seeds agree` : `${failed.length} seeds failed: ${failed.join(', ')}`,
+    );
+  }
   return failed.length === 0;
 }
 
 async function run() {
-  if (values.mutations) return playMutations(positionals, env, processes);
-  if (values.seeds === undefined) return (await playSimulation(env, { stdio: 'inherit' })).agreed;
-  const first = Number(values.seed ?? anySeed());
-  return playSeeds(Array.from({ length: Number(values.seeds) }, (_, index) => first + index));
+  if (!values.mutations) return playSeeds(Array.from({ length: number('seeds', 1) }, (_, index) => order.seed + index));
+  const { playMutations } = await import('./mutations/play.mjs');
+  return playMutations(positionals, order, processes);
 }
 
 process.exit((await run()) ? 0 : 1);

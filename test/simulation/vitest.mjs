@@ -1,4 +1,4 @@
-/** Runs the simulation's test file in a process of its own, also where npm has not put its folders on the path. */
+/** Runs a file of tests, also where npm has not put its folders on the path. */
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
@@ -18,23 +18,19 @@ export function whyNot() {
 }
 
 /**
- * Plays, in a process of its own.
- * @param env what to play
- * @param stdio as `spawn` has it
+ * Runs a file of tests in a process of its own.
  * @param root the project, or a copy of it
- * @param test a file of tests, in the place of the simulation
- * @returns whether all agreed, and what was said unless it was said at once
+ * @returns whether all agreed, and what was said
  */
-export function playSimulation(env, { stdio, root = ROOT, test = 'test/simulation' }) {
+export function runTest(test, root) {
   const node = [join(ROOT, 'node_modules/node/bin/node'), process.execPath].find(existsSync);
   return new Promise((resolve) => {
     const vitest = spawn(node, [join(root, VITEST), 'run', test, '--maxWorkers=1'], {
       cwd: root,
-      stdio,
-      env: { ...process.env, ...env, PATH: [...TOOLS, process.env.PATH].join(delimiter) },
+      env: { ...process.env, PATH: [...TOOLS, process.env.PATH].join(delimiter) },
     });
     let said = '';
-    for (const stream of [vitest.stdout, vitest.stderr]) stream?.on('data', (data) => (said += data));
+    for (const stream of [vitest.stdout, vitest.stderr]) stream.on('data', (data) => (said += data));
     vitest.on('error', (error) => resolve({ agreed: false, said: String(error) }));
     vitest.on('close', (status) => resolve({ agreed: status === 0, said }));
   });
