@@ -145,7 +145,7 @@ async function goBack(scene: Scene, by: number): Promise<Set<string>> {
   compareFresh(scene, false);
   // What was available may be due again: the next plan says when.
   world.fire();
-  compareFresh(scene, true, false);
+  compareFresh(scene, true, { limits: false });
   return new Set(running.filter((job) => complete(scene, job)).map(({ id }) => id));
 }
 

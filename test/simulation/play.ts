@@ -23,6 +23,8 @@ function isExcused(said: readonly unknown[]): boolean {
 
 export class Play {
   private readonly scene: Scene;
+  /** What the product had written when its memory was compared last. */
+  private compared = 0;
 
   /**
    * @param complaints what is written to the console as errors, to be emptied
@@ -54,7 +56,7 @@ export class Play {
       if (step) await this.step(step);
       if (step || isLast) this.compare(this.depth(index, isLast), isLast);
       // Where the product has not run there is nothing new in its memory.
-      if (step && !kindOf(step).silent) compareFresh(this.scene, index % 6 === 5 || this.history.steps.length < 40);
+      if (step && !kindOf(step).silent) this.compareFresh(index);
     }
     await this.clear();
     if (after) await live(this.scene, after);
@@ -122,6 +124,19 @@ export class Play {
       const { table, bytes } = this.scene.world.longestValue();
       holds(bytes <= MAX_VALUE, () => `a row of ${table} has a value of ${bytes} bytes`);
     }
+  }
+
+  /**
+   * All of memory now and then, more often beside an object that reads all anew than beside one that is constructed. In between
+   * only where the product has tried to write something, be it undone. A short history is compared at each step.
+   */
+  private compareFresh(index: number): void {
+    const isShort = this.history.steps.length < 40;
+    const deeply = isShort || index % 6 === 5;
+    const { writes } = this.scene.world;
+    if (!deeply && writes === this.compared) return;
+    this.compared = writes;
+    compareFresh(this.scene, deeply, { isNew: isShort || index % 12 === 11 });
   }
 
   /** Nothing keeps jobs from being given out any more. */

@@ -35,6 +35,8 @@ export interface Ask {
 
 /** What one transaction may do by itself: a tenth of what the product lets it. */
 const TURN: Partial<Sizes> = { turnChanges: SIZES.turnChanges / 10, turnLooks: SIZES.turnLooks / 10 };
+/** Undoes a transaction that was only to be looked at. */
+const ROLLED_BACK = new Error('rolled back');
 
 /** Turns of the event loop in which an object has done what it can. */
 const MOST_TURNS = 5_000;
@@ -109,6 +111,8 @@ export class World {
   commits = 0;
   /** Rows with checkpoints and steps that were written so far. */
   saves = 0;
+  /** Statements that may have written something so far, undone or not. */
+  writes = 0;
   private statementsUntilFault = Number.POSITIVE_INFINITY;
   /** Work of the object that goes on after the event that began it. */
   private hooks: Partial<WorldHooks> = {};
@@ -169,7 +173,7 @@ export class World {
     const underWay = new Set<Promise<unknown>>();
     this.underWay = underWay;
     const setAlarm = (time: number | Date) => {
-      this.mustLive(life);
+      if (life !== this.life) return Promise.resolve();
       const at = Number(time);
       // An alarm set for now or the past would be stored and never fire.
       if (at <= this.now) throw new Error(`setAlarm(${at}) at ${this.now}: not in the future`);
@@ -177,8 +181,7 @@ export class World {
       return Promise.resolve();
     };
     const deleteAlarm = () => {
-      this.mustLive(life);
-      this.alarm = null;
+      if (life === this.life) this.alarm = null;
       return Promise.resolve();
     };
     this.engine = new QueueEngine({
@@ -211,17 +214,16 @@ export class World {
    * @param look is given its engine, and when it would wake
    */
   asNew(isNew: boolean, look: (engine: QueueEngine, planned: () => number | null) => void): void {
-    const nothing = new Error('rolled back');
     try {
       this.real.transactionSync(() => {
         if (!isNew) this.twin?.engine.q.load();
         if (isNew || !this.twin) this.twin = this.newTwin();
         const { engine, planned } = this.twin;
         look(engine, planned);
-        throw nothing;
+        throw ROLLED_BACK;
       });
     } catch (error) {
-      if (error !== nothing) throw error;
+      if (error !== ROLLED_BACK) throw error;
     }
   }
 
@@ -276,14 +278,13 @@ export class World {
   /** Runs a turn at the end of which the object dies: nothing of it has become durable, the alarm included. */
   lose(turn: () => unknown): void {
     const { alarm } = this;
-    const nothing = new Error('rolled back');
     try {
       this.real.transactionSync(() => {
         turn();
-        throw nothing;
+        throw ROLLED_BACK;
       });
     } catch (error) {
-      if (error !== nothing) throw error;
+      if (error !== ROLLED_BACK) throw error;
     }
     this.alarm = alarm;
     this.kill();
@@ -358,6 +359,7 @@ export class World {
         this.faults++;
         throw new InjectedFault('injected');
       }
+      if (!query.startsWith('SELECT')) this.writes++;
       if (query.includes('INTO checkpoints')) this.saves++;
       return real.sql.exec(query, ...(bindings as never[]));
     };

@@ -51,13 +51,15 @@ export function refuseLargeValues(sql: Pick<SqlStorage, 'exec'> & { [REFUSES]?: 
   const { exec } = sql;
   sql.exec = function (this: SqlStorage, query: string, ...bindings: unknown[]) {
     const sizes = bindings.map(bytesOf);
+    const isLong = sum(sizes) > LONG;
+    if (!isLong && !mayGrow(query)) return exec.call(this, query, ...bindings);
     const refuse = () => {
       throw new Error(`a value is too big for: ${query.trim().slice(0, 60)}`);
     };
     // An `INSERT` of values writes one row, a list is read.
     const isRow = /^\s*INSERT/.test(query) && !query.includes('json_each');
     if (isRow ? sum(sizes) > MAX_VALUE : sizes.some((size) => size > MAX_VALUE)) refuse();
-    const place = placeOf(query, bindings, sum(sizes) > LONG);
+    const place = placeOf(query, bindings);
     const cursor = exec.call(this, query, ...bindings);
     if (!place) return cursor;
     const [table, where, ...bound] = place;
@@ -69,6 +71,16 @@ export function refuseLargeValues(sql: Pick<SqlStorage, 'exec'> & { [REFUSES]?: 
   } as SqlStorage['exec'];
 }
 
+/** By text of a statement: there are a few hundred, which run by the million. */
+const growing = new Map<string, boolean>();
+
+/** SQLite puts together what it writes. */
+function mayGrow(query: string): boolean {
+  const known = growing.get(query) ?? (query.includes('||') || query.includes('json_set'));
+  growing.set(query, known);
+  return known;
+}
+
 const sum = (sizes: readonly number[]): number => sizes.reduce((total, size) => total + size, 0);
 
 function bytesOf(value: unknown): number {
@@ -78,8 +90,7 @@ function bytesOf(value: unknown): number {
 }
 
 /** Where the row is that a statement writes and may make too large: its table, a condition, and what is bound in that. */
-function placeOf(query: string, bindings: unknown[], isLong: boolean): [string, string, ...unknown[]] | undefined {
-  if (!isLong && !query.includes('||') && !query.includes('json_set')) return undefined;
+function placeOf(query: string, bindings: unknown[]): [string, string, ...unknown[]] | undefined {
   const [, updated, where] = /^\s*UPDATE (\w+) SET\s.*\sWHERE\s(.*?)(?:\sRETURNING\s.*)?$/s.exec(query) ?? [];
   if (updated && where) {
     return [updated, where, ...bindings.slice(bindings.length - where.split('?').length + 1)];
