@@ -14,6 +14,16 @@ const MEMORY = '/dev/shm';
 
 const WORKER = 'simulation.js';
 
+/** What runs, by its folder: whoever stops this process stops all of it, and nothing is left. */
+const running = new Map();
+process.on('exit', () => {
+  for (const [folder, runtime] of running) {
+    runtime.kill();
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exit(1));
+
 const configOf = (folder, order) => `using Workerd = import "/workerd/workerd.capnp";
 const config :Workerd.Config = (services = [
   (name = "objects", disk = (path = ${JSON.stringify(folder)}, writable = true)),
@@ -70,10 +80,14 @@ export async function playHistories(order, edited = new Map()) {
     writeFileSync(join(folder, 'config.capnp'), configOf(folder, order));
     return await new Promise((done) => {
       const runtime = spawn(workerd, ['test', '--experimental', join(folder, 'config.capnp')]);
+      running.set(folder, runtime);
       let said = '';
       for (const stream of [runtime.stdout, runtime.stderr]) stream.on('data', (data) => (said += data));
       runtime.on('error', (error) => done({ agreed: false, said: String(error) }));
-      runtime.on('close', (status) => done({ agreed: status === 0, said }));
+      runtime.on('close', (status) => {
+        running.delete(folder);
+        done({ agreed: status === 0, said });
+      });
     });
   } finally {
     rmSync(folder, { recursive: true, force: true });
