@@ -23,8 +23,6 @@ function isExcused(said: readonly unknown[]): boolean {
 
 export class Play {
   private readonly scene: Scene;
-  /** What the product had written when its memory was compared last. */
-  private compared = 0;
 
   /**
    * @param complaints what is written to the console as errors, to be emptied
@@ -126,17 +124,10 @@ export class Play {
     }
   }
 
-  /**
-   * All of memory now and then, more often beside an object that reads all anew than beside one that is constructed. In between
-   * only where the product has tried to write something, be it undone. A short history is compared at each step.
-   */
+  /** All of memory now and then, half of the time beside an object that is constructed for it; always in a short history. */
   private compareFresh(index: number): void {
     const isShort = this.history.steps.length < 40;
-    const deeply = isShort || index % 6 === 5;
-    const { writes } = this.scene.world;
-    if (!deeply && writes === this.compared) return;
-    this.compared = writes;
-    compareFresh(this.scene, deeply, { isNew: isShort || index % 12 === 11 });
+    compareFresh(this.scene, isShort || index % 6 === 5, { isNew: isShort || index % 12 === 11 });
   }
 
   /** Nothing keeps jobs from being given out any more. */

@@ -111,8 +111,6 @@ export class World {
   commits = 0;
   /** Rows with checkpoints and steps that were written so far. */
   saves = 0;
-  /** Statements that may have written something so far, undone or not. */
-  writes = 0;
   private statementsUntilFault = Number.POSITIVE_INFINITY;
   /** Work of the object that goes on after the event that began it. */
   private hooks: Partial<WorldHooks> = {};
@@ -359,7 +357,6 @@ export class World {
         this.faults++;
         throw new InjectedFault('injected');
       }
-      if (!query.startsWith('SELECT')) this.writes++;
       if (query.includes('INTO checkpoints')) this.saves++;
       return real.sql.exec(query, ...(bindings as never[]));
     };
