@@ -65,11 +65,8 @@ export function groupByQueue(entries: readonly (BatchEntry | undefined)[]): Batc
   return [...groups.values()];
 }
 
-/**
- * Refuses client-chosen ids that another queue has, or that are used twice. @param numbered name the entry's place
- * @throws {ApiError} 409 `duplicate`
- */
-export async function refuseTakenIds(env: Env, entries: readonly BatchEntry[], numbered: boolean): Promise<void> {
+/** Refuses client-chosen ids that another queue has, or that are used twice. @throws {ApiError} 409 `duplicate` */
+export async function refuseTakenIds(env: Env, entries: readonly BatchEntry[]): Promise<void> {
   if (entries.every(({ job }) => job.id === undefined)) return;
   const seen = new Set<string>();
   for (const [index, { job }] of entries.entries()) {
@@ -80,7 +77,7 @@ export async function refuseTakenIds(env: Env, entries: readonly BatchEntry[], n
   const taken = await reserveIds(env, entries);
   for (const [index, { job }] of entries.entries()) {
     const state = job.id === undefined ? undefined : taken.get(job.id);
-    if (state !== undefined) throw duplicate(job.id as string, state, numbered ? { index } : {});
+    if (state !== undefined) throw duplicate(job.id as string, state, { index });
   }
 }
 

@@ -9,7 +9,7 @@ import { type EnqueuedJob, type IdempotencyKey, unpackOutcomes } from '../rpc/re
 import { queueObject } from '../rpc/stubs';
 import { type BatchEntry, refuseTooManyQueues, reserveIds } from './batch';
 import { withBodies } from './bodies';
-import { enqueueEntry, enqueueNew, recallJobs } from './enqueue';
+import { enqueueNew, enqueueOne, recallJobs } from './enqueue';
 import { refuseUnknownOptions } from './known-options';
 import { underSchemas } from './schemas';
 
@@ -37,8 +37,8 @@ export async function enqueueAllOrNone(
   const accepted = entries.flatMap((entry) => (entry.ok ? [entry.value] : []));
   refuseTooManyQueues(accepted);
   if (accepted.length < entries.length) return { outcomes: rolledBack(entries), replayed: false };
-  const earlier = await recallJobs(env, accepted, idempotency);
-  const outcome = await eventualOutcomeOf(async () => earlier ?? enqueueNew(env, accepted, true, idempotency));
+  const earlier = await recallJobs(env, accepted, { idempotency });
+  const outcome = await eventualOutcomeOf(async () => earlier ?? enqueueNew(env, accepted, { idempotency }));
   if (outcome.ok) return { outcomes: outcome.value.map((value) => ({ ok: true, value })), replayed: !!earlier };
   const index = outcome.error.details?.index ?? (accepted.length === 1 ? 0 : undefined);
   // An error that no entry has caused belongs to the whole request.
@@ -143,9 +143,9 @@ async function enqueueAlone(
   entry: BatchEntry,
   idempotency: IdempotencyKey | undefined,
 ): Promise<Outcome<EnqueuedJob>> {
-  const [earlier] = (await recallJobs(env, [entry], idempotency)) ?? [];
+  const [earlier] = (await recallJobs(env, [entry], { idempotency })) ?? [];
   if (earlier) return { ok: true, value: earlier };
-  return enqueueEntry(env, entry, idempotency);
+  return eventualOutcomeOf(async () => (await enqueueOne(env, entry, idempotency)).job);
 }
 
 /** No key of a client has a line break, so none equals one of these. */

@@ -1,6 +1,6 @@
 /** Enqueues validated jobs, into any number of queues: all of them or none. */
 import type { Env } from '../config';
-import { eventualOutcomeOf, type Outcome, unwrap, withoutIndex } from '../job/errors';
+import { unwrap, withoutIndex } from '../job/errors';
 import type { EnqueuedJob, IdempotencyKey } from '../rpc/receipts';
 import {
   type BatchEntry,
@@ -17,78 +17,66 @@ import { untilDecided } from './retry';
 import { underSchemas } from './schemas';
 import { enqueueReserved, globalPolicy } from './unique';
 
+/** What belongs to a request as a whole. */
+export interface Enqueuing {
+  /** A repetition under this key gets the first answer. */
+  idempotency?: IdempotencyKey | undefined;
+  /** Absent: this runs in no queue's object. */
+  here?: Here | undefined;
+}
+
 /**
- * Enqueues all entries, or none; waits for a batch that decides about them. @param entries at least one
- * @param numbered name the entry's place in errors @returns one job for each entry, in order
- * @throws {ApiError} then nothing was enqueued
+ * Enqueues all entries (at least one), or none. @returns one job for each entry, in order; `replayed`: those of the
+ * first answer @throws {ApiError} with `details.index`; then nothing was enqueued
  */
-export async function enqueueEntries(
+export async function enqueueAll(
   env: Env,
   entries: readonly BatchEntry[],
-  numbered: boolean,
+  request: Enqueuing = {},
+): Promise<{ jobs: EnqueuedJob[]; replayed: boolean }> {
+  refuseTooManyQueues(entries);
+  const earlier = await recallJobs(env, entries, request);
+  return { jobs: earlier ?? (await enqueueNew(env, entries, request)), replayed: earlier !== undefined };
+}
+
+/** {@link enqueueAll} for one entry, whose errors name no place. */
+export async function enqueueOne(
+  env: Env,
+  entry: BatchEntry,
   idempotency?: IdempotencyKey,
-  here?: Here,
-): Promise<EnqueuedJob[]> {
-  await refuseUnknownOptions(env, entries);
-  const isGlobal = entries.some((entry) => globalPolicy(entry) !== undefined);
+): Promise<{ job: EnqueuedJob; replayed: boolean }> {
   try {
-    const jobs = await underSchemas(env, entries, (checked) =>
-      untilDecided(() =>
-        isGlobal
-          ? enqueueReserved(env, checked, idempotency)
-          : enqueueAcross(env, groupByQueue(checked), { idempotency, here }),
-      ),
-    );
-    return withBodies(entries.map(jobOf), jobs);
+    const { jobs, replayed } = await enqueueAll(env, [entry], { idempotency });
+    return { job: jobs[0] as EnqueuedJob, replayed };
   } catch (error) {
-    throw numbered ? error : withoutIndex(error);
+    throw withoutIndex(error);
   }
 }
 
-/** {@link enqueueEntries} for one entry. @returns its job, or why there is none */
-export function enqueueEntry(env: Env, entry: BatchEntry, idempotency?: IdempotencyKey): Promise<Outcome<EnqueuedJob>> {
-  return eventualOutcomeOf(async () => {
-    const [job] = await enqueueEntries(env, [entry], false, idempotency);
-    return job as EnqueuedJob;
-  });
-}
-
-/** As {@link enqueueEntries}, for client-chosen ids. @throws {ApiError} 409 `duplicate`; then nothing was enqueued */
+/** {@link enqueueAll} for a request that has no earlier answer; waits for a batch that decides about its jobs. */
 export async function enqueueNew(
   env: Env,
   entries: readonly BatchEntry[],
-  numbered: boolean,
-  idempotency?: IdempotencyKey,
-  here?: Here,
+  { idempotency, here }: Enqueuing = {},
 ): Promise<EnqueuedJob[]> {
-  await refuseTakenIds(env, entries, numbered);
-  return enqueueEntries(env, entries, numbered, idempotency, here);
-}
-
-/**
- * Enqueues all entries, or none; a repetition under its key gets the first answer (`replayed`).
- * @param numbered name the entry's place in errors @param here absent: this runs in no queue's object
- * @throws {ApiError} then nothing was enqueued
- */
-export async function enqueueOnce(
-  env: Env,
-  entries: readonly BatchEntry[],
-  numbered: boolean,
-  idempotency?: IdempotencyKey,
-  here?: Here,
-): Promise<{ jobs: EnqueuedJob[]; replayed: boolean }> {
-  refuseTooManyQueues(entries);
-  const earlier = await recallJobs(env, entries, idempotency, here);
-  if (earlier) return { jobs: earlier, replayed: true };
-  return { jobs: await enqueueNew(env, entries, numbered, idempotency, here), replayed: false };
+  await refuseTakenIds(env, entries);
+  await refuseUnknownOptions(env, entries);
+  const isGlobal = entries.some((entry) => globalPolicy(entry) !== undefined);
+  const jobs = await underSchemas(env, entries, (checked) =>
+    untilDecided(() =>
+      isGlobal
+        ? enqueueReserved(env, checked, idempotency)
+        : enqueueAcross(env, groupByQueue(checked), { idempotency, here }),
+    ),
+  );
+  return withBodies(entries.map(jobOf), jobs);
 }
 
 /** The earlier answer under this key, from the first entry's queue. @throws {ApiError} 409 for another request */
 export async function recallJobs(
   env: Env,
   entries: readonly BatchEntry[],
-  idempotency: IdempotencyKey | undefined,
-  here?: Here,
+  { idempotency, here }: Enqueuing,
 ): Promise<EnqueuedJob[] | undefined> {
   const [first] = entries;
   if (!idempotency || !first) return undefined;

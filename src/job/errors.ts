@@ -100,8 +100,8 @@ export function atIndex(error: unknown, index: number): unknown {
 
 /** An error without the place of an entry, for a sender of one. Anything but an {@link ApiError} stays as it is. */
 export function withoutIndex(error: unknown): unknown {
-  if (!(error instanceof ApiError)) return error;
-  const { index: _, ...details } = error.data.details ?? {};
+  if (!(error instanceof ApiError) || error.data.details?.index === undefined) return error;
+  const { index: _, ...details } = error.data.details;
   return new ApiError({ ...error.data, details });
 }
 

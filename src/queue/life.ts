@@ -4,7 +4,7 @@
  */
 import { v7 as uuidv7 } from 'uuid';
 import type { Here } from '../across/batch';
-import { enqueueEntry, enqueueOnce } from '../across/enqueue';
+import { enqueueAll, enqueueOne } from '../across/enqueue';
 import { enqueueEach } from '../across/enqueue-many';
 import { noteIds } from '../across/ids';
 import { withJob } from '../across/locate';
@@ -17,7 +17,7 @@ import { Followers } from '../durable/followers';
 import { QUEUE, Schema } from '../durable/schema';
 import { readFact } from '../durable/sql';
 import { defined } from '../job/envelope/fields';
-import { notFound, type Outcome, outcomeOf } from '../job/errors';
+import { eventualOutcomeOf, notFound, type Outcome, outcomeOf } from '../job/errors';
 import type { JobView, NewJob } from '../job/record';
 import { below, over, type QueueDefaults } from '../job/settings';
 import { type Heartbeat, renderHeartbeat } from '../job/worker/heartbeat';
@@ -261,7 +261,7 @@ export class QueueLife {
 
   /** Enqueues here a job that is unique across queues: other queues may decide about it. */
   enqueueAcross(job: NewJob): Promise<Outcome<EnqueuedJob>> {
-    return enqueueEntry(this.env, { queue: this.name, job });
+    return eventualOutcomeOf(async () => (await enqueueOne(this.env, { queue: this.name, job })).job);
   }
 
   queue(name: string): QueueApi {
@@ -310,7 +310,7 @@ export class QueueLife {
             ids.map((id) => ({ id, queue })),
             true,
           ),
-        enqueue: async (entries, idempotency) => (await enqueueOnce(this.env, entries, true, idempotency)).jobs,
+        enqueue: async (entries, idempotency) => (await enqueueAll(this.env, entries, { idempotency })).jobs,
         enqueueEach: (entries, idempotency) => enqueueEach(this.env, entries, idempotency, true),
         withJob: (id, call) => withJob(this.env, id, call),
         enqueueAcross: (job) => this.enqueueAcross(job),

@@ -1,6 +1,6 @@
 /** Jobs over a producer's socket, handled like `POST /jobs/batch`, without a call from the queue to itself. */
 import type { Here } from '../across/batch';
-import { enqueueOnce } from '../across/enqueue';
+import { enqueueAll } from '../across/enqueue';
 import { admitQueues } from '../across/new-queues';
 import { fullestOf, renderBatch, Telling, warningTexts } from '../across/receipts';
 import { type Env, readConfig, readTargetUrl } from '../config';
@@ -47,7 +47,7 @@ export async function enqueueFromSocket(
     creator,
     parsed.map(({ queue }) => queue),
   );
-  const { jobs: views, replayed } = await enqueueOnce(env, parsed, true, idempotency, here);
+  const { jobs: views, replayed } = await enqueueAll(env, parsed, { idempotency, here });
   const telling = new Telling(retryVariables, true);
   const warnings = warningTexts(views, unknown);
   return {

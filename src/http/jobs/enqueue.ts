@@ -1,6 +1,6 @@
 /** Enqueuing: one job, or a batch of which all are accepted or none. */
 
-import { enqueueOnce } from '../../across/enqueue';
+import * as across from '../../across/enqueue';
 import { renderBatch, Telling, writeBatch } from '../../across/receipts';
 import { readConfig } from '../../config';
 import type { Warned } from '../../contract/common';
@@ -46,9 +46,7 @@ export async function enqueueParsed(
 ): Promise<Answer<Enqueued, 201> | Answer<Deduplicated | Accumulated>> {
   const { retryVariables: variables } = readConfig(c.env);
   await mayCreate(c, [parsed.queue]);
-  const { jobs, replayed } = await enqueueOnce(c.env, [parsed], false, idempotency);
-  const [view] = jobs;
-  if (view === undefined) throw new Error(`Queue ${parsed.queue} returned no receipt for a job that it accepted.`);
+  const { job: view, replayed } = await across.enqueueOne(c.env, parsed, idempotency);
   const warned = warningsOf([view], ctx.unknown);
   const { deduplicated, accumulated } = view;
   const isNew = !deduplicated && !accumulated;
@@ -89,7 +87,7 @@ export async function enqueueBatch(c: AppContext): Promise<Answer<BatchAnswer, 2
     c,
     parsed.map(({ queue }) => queue),
   );
-  const { jobs: views, replayed } = await enqueueOnce(c.env, parsed, true, idempotency);
+  const { jobs: views, replayed } = await across.enqueueAll(c.env, parsed, { idempotency });
   const brief = prefersMinimal(c);
   const warned = warningsOf(views, ctx.unknown);
   const applied = { ...(replayed ? REPLAYED : limitHeaders(views)), ...(brief && MINIMAL) };
