@@ -1,26 +1,30 @@
-/** Discarded jobs that wait for a human: lists, counts, and one by one. Many at once: `bulk.ts`. */
-
+/** Discarded jobs that wait for a human: lists, counts, and one by one, and many at once. */
 import { type DeadLetterRetention, deadLetterStats, listDeadLetters as pageOf } from '../../across/dead-letters';
 import * as contract from '../../contract/dead-letters';
-import { defined, given, optional, readName, readQueueName } from '../../job/envelope/fields';
+import { defined, given, isObject, optional, readName, readQueueName } from '../../job/envelope/fields';
 import { readMembers } from '../../job/envelope/members';
 import { readMeta } from '../../job/envelope/option-readers';
-import { unsupported } from '../../job/errors';
+import { invalidRequest, unsupported } from '../../job/errors';
+import type { JobFilter, Range, Selection } from '../../job/filter';
 import { MAX_GROUP_LENGTH } from '../../job/group';
 import { renderCount, renderKept } from '../../job/retention';
 import { checkRetryLayer } from '../../job/retry/validate';
 import { formatInstant } from '../../job/time';
+import { operateOn, previewOf } from '../bulk/operate';
+import { answerSummary, continuation, statusOf } from '../bulk/render';
 import { type AppContext, json, noContent } from '../context';
 import { answerRetried } from '../jobs/again';
 import { answerJob, envelopesOf } from '../jobs/render';
-import { readOptionalBody } from '../request/body';
+import { type JsonObject, readBody, readOptionalBody } from '../request/body';
+import { readAge } from '../request/filter/conditions';
+import { filterFromBody } from '../request/filter/from-body';
 import { holdPage } from '../request/held';
+import { requireConfirmation } from '../request/many-jobs';
 import { mayCreate } from '../request/new-queues';
 import { listMembers, type PagingStyle, readPaging } from '../request/pagination';
 import { callJob } from '../request/path';
-import { pastParam, queueParam, textParam } from '../request/query';
+import { pastParam, queueParam, textParam, withPlus } from '../request/query';
 import { serve } from '../route';
-import { actOnDeadLetters, purgeDeadLetters } from './bulk';
 
 /** Offered in both places. */
 const shared = {
@@ -106,4 +110,61 @@ async function showStats(c: AppContext) {
 
 function renderRetention({ max_age, max_count }: DeadLetterRetention): contract.DeadLettersKept {
   return { max_age: renderKept(max_age), max_count: renderCount(max_count) };
+}
+
+/** Retries or deletes the dead letters that a filter names; its times are those of the discard. */
+async function actOnDeadLetters(c: AppContext, action: 'retry' | 'delete') {
+  const body = await readBody(c);
+  if (body.dry_run !== true) requireConfirmation(body.confirm);
+  if (body.override !== undefined && body.override !== null) refuseOverride(body.override);
+  const select = (now: number, until?: number) => readDeadLetterFilter(body, now, until);
+  const preview = await previewOf(c, action, body, select);
+  if (preview) return preview;
+  const { summary, headers } = await operateOn(c, action, body, select);
+  return answerSummary(c, summary, headers);
+}
+
+/** Removes dead letters that are old enough. */
+async function purgeDeadLetters(c: AppContext) {
+  const body = (await readOptionalBody(c)) ?? {};
+  const parameter = textParam(c, 'older_than');
+  const olderThan = parameter === undefined ? body.older_than : withPlus(parameter);
+  if (olderThan === undefined || olderThan === null) {
+    throw invalidRequest('older_than', 'older_than is required: a duration such as "P30D", or a time.');
+  }
+  // Without a name it would mean every queue.
+  if (c.req.query('queue') === '') throw invalidRequest('queue', 'queue must not be empty.');
+  const queues = queueParam(c, 'queue');
+  // The query is a part of the request.
+  const asked = { ...body, older_than: olderThan, ...(queues && { queue: queues }) };
+  const { summary, headers } = await operateOn(c, 'delete', asked, (now, until) => ({
+    filter: deadOnly({}, { max: readAge(olderThan, 'older_than', now) }, until),
+    ...(queues && { queues }),
+  }));
+  return json(c, { deleted: summary.succeeded, ...continuation(summary) }, statusOf(summary), headers);
+}
+
+/** Changes to a job are made one job at a time. */
+function refuseOverride(override: unknown): never {
+  const [member] = typeof override === 'object' && override !== null ? Object.keys(override) : [];
+  const field = member === undefined ? 'override' : `override.${member}`;
+  throw unsupported(
+    `${field} is not supported for many dead letters at once: use POST /ojs/v1/dead-letter/:id/retry for each.`,
+    { field },
+  );
+}
+
+function readDeadLetterFilter(body: JsonObject, now: number, until: number | undefined): Selection {
+  // All of them is a legitimate request here, and it is confirmed.
+  const given = body.filter === undefined || body.filter === null ? {} : body.filter;
+  const everything = isObject(given) && Object.keys(given).length === 0;
+  const { filter, queues }: Selection = everything ? { filter: {} } : filterFromBody(given, now);
+  const { created, ...rest } = filter;
+  return { filter: deadOnly(rest, { ...created, ...rest.ended }, until), ...(queues && { queues }) };
+}
+
+/** @param discarded when they were discarded @param until jobs discarded later do not count, epoch ms */
+function deadOnly(filter: JobFilter, discarded: Range, until: number | undefined): JobFilter {
+  const ended = until === undefined ? discarded : { ...discarded, max: Math.min(discarded.max ?? until, until) };
+  return { ...filter, states: ['discarded'], dead: true, ...(Object.keys(ended).length > 0 && { ended }) };
 }

@@ -2,6 +2,7 @@
 import { resetAll } from '../../across/objects';
 import { ping } from '../../across/statistics';
 import { readAccess, readConfig, VERSION } from '../../config';
+import type { MiddlewareStep } from '../../contract/system';
 import * as contract from '../../contract/system';
 import { dailyLimitUsedUp } from '../../durable/platform-errors';
 import { apiErrorData, notFound } from '../../job/errors';
@@ -15,7 +16,6 @@ import { mountPrefix } from '../request/path';
 import { serve } from '../route';
 import { listWorkers } from '../workers/routes';
 import { LIMITS, showConfiguration } from './configuration';
-import { showMiddleware } from './middleware';
 import { uptime } from './uptime';
 
 const MANIFEST = {
@@ -158,3 +158,35 @@ async function previewed(c: AppContext) {
   const preview = previewRetry(body, { now: Date.now(), variables: readConfig(c.env).retryVariables });
   return json(c, preview as contract.RetryPreview);
 }
+
+type ShownStep = Pick<MiddlewareStep, 'name' | 'description'>;
+
+/** The server's own steps around a job: nothing can be registered. */
+const ENQUEUE: readonly ShownStep[] = [
+  { name: 'authentication', description: 'The key, and the scope that the route asks for.' },
+  { name: 'body_limit', description: 'Size, encoding and nesting of the request.' },
+  { name: 'envelope_validation', description: 'Each member of the job, against the rules of the envelope.' },
+  { name: 'trace_context', description: 'A job without a traceparent joins the trace of its request.' },
+  { name: 'schema_validation', description: 'The arguments, against the schema of the type; the queue may be strict.' },
+  { name: 'idempotency', description: 'A request that is sent again under its Idempotency-Key gets the first answer.' },
+  { name: 'unique_jobs', description: 'The unique policy of the job, in its queue or across queues.' },
+  { name: 'backpressure', description: 'The bounds of the queue: jobs, bytes, storage, allowed types.' },
+];
+
+const EXECUTION: readonly ShownStep[] = [
+  { name: 'rate_limits', description: 'Limits of the queue and of the key that the job counts under.' },
+  { name: 'lease', description: 'The attempt is counted and leased before its runner sees the job.' },
+  { name: 'execution_timeout', description: 'An attempt that takes too long ends as a failed one.' },
+  { name: 'retry_policy', description: 'Decides what follows a failed attempt: retry, discard or dead letter.' },
+];
+
+const SIGNATURE: ShownStep = { name: 'signature', description: 'Calls to URLs are signed with TARGET_SECRET.' };
+
+function showMiddleware(c: AppContext) {
+  const isRemote = readConfig(c.env).targets.some((target) => target.isRemote);
+  const execution = [...EXECUTION, ...(isRemote ? [SIGNATURE] : [])];
+  return json(c, { enqueue: numbered('enqueue', ENQUEUE), execution: numbered('execution', execution) });
+}
+
+const numbered = (phase: MiddlewareStep['phase'], steps: readonly ShownStep[]): MiddlewareStep[] =>
+  steps.map((step, index) => ({ ...step, phase, order: index + 1 }));

@@ -1,5 +1,4 @@
 /** Webhooks: subscriptions to events, and their deliveries. They belong to the operators, wherever their paths are. */
-
 import {
   findDelivery,
   listDeliveries,
@@ -10,16 +9,24 @@ import {
   type WebhookView,
 } from '../../across/webhooks';
 import { newWebhookSecret, readWebhookSecret, readWebhookUrl } from '../../config';
-import { WEBHOOK_SECRETS, webhooks } from '../../contract/webhooks';
-import { optional, type Reader } from '../../job/envelope/fields';
+import {
+  WEBHOOK_SECRETS,
+  type Webhook,
+  type WebhookAnswer,
+  type WebhookDelivery,
+  webhooks,
+} from '../../contract/webhooks';
+import { defined, given, optional, type Reader } from '../../job/envelope/fields';
 import { invalidRequest, notFound, refusal, unwrap } from '../../job/errors';
 import { own } from '../../job/own';
-import { isMasked } from '../../job/secrets';
+import { isMasked, withoutSecrets } from '../../job/secrets';
+import { formatInstant } from '../../job/time';
 import { UnknownMembers } from '../../job/unknown-members';
 import { isWebhookId } from '../../job/webhook/ids';
 import { noteUnknownMembers, parseWebhook, parseWebhookChange } from '../../job/webhook/parse';
 import { DELIVERY_STATUSES } from '../../job/webhook/subscription';
 import { directoryObject, webhookObject } from '../../rpc/stubs';
+import type { Delivery } from '../../rpc/webhooks';
 import { type AppContext, json, may, noContent, unredacted } from '../context';
 import { warningsOf } from '../jobs/render';
 import { pendingQueues } from '../queues/render';
@@ -29,7 +36,6 @@ import { pathParam } from '../request/path';
 import { listParam, oneOf, textParam } from '../request/query';
 import { wouldBeLost } from '../request/redacted';
 import { serve } from '../route';
-import { renderDelivery, renderWebhook, webhookAnswer } from './render';
 
 /** Pages of deliveries reach no further back: each webhook keeps a thousand. */
 const MAX_BACK = 2_000;
@@ -165,4 +171,59 @@ function urlReader(c: AppContext): Reader<string> {
     if (new URL(url).host !== own) return url;
     throw invalidRequest(field, `${field} must not point to this server.`);
   };
+}
+
+/** A webhook, without its secret. @param revealed may the caller see the other secrets in it? */
+function renderWebhook({ webhook, stats }: WebhookView, revealed: boolean): Webhook {
+  const { filter, metadata, disabled } = webhook;
+  const shown: Webhook = defined({
+    id: webhook.id,
+    url: webhook.url,
+    events: webhook.events,
+    filter: filter && { ...filter, ...(filter.types && { job_types: filter.types }) },
+    active: webhook.active,
+    declared: webhook.declared,
+    metadata,
+    format: formatOf(webhook),
+    created_at: formatInstant(webhook.created_at),
+    updated_at: formatInstant(webhook.updated_at),
+    last_delivery_at: given(stats.last_delivery_at, formatInstant) ?? null,
+    last_delivery_status: stats.last_delivery_status ?? null,
+    success_count: stats.success_count,
+    failure_count: stats.failure_count,
+    pending_count: stats.pending_count,
+    failing_since: given(stats.failing_since, formatInstant),
+    disabled_reason: disabled?.reason,
+    disabled_at: given(disabled?.at, formatInstant),
+    former_secret_until: given(webhook.former?.until, formatInstant),
+  });
+  return revealed ? shown : withoutSecrets(shown, WEBHOOK_SECRETS);
+}
+
+/** As a client wrote it, without the key. */
+function formatOf({ format }: WebhookView['webhook']): Webhook['format'] {
+  return typeof format === 'object' && 'routing_key' in format ? 'pagerduty' : format;
+}
+
+/** The answer about one webhook: as a member, and flat for clients that read it flat. */
+function webhookAnswer<More extends object>(view: WebhookView, revealed: boolean, more?: More) {
+  const shown = { ...renderWebhook(view, revealed), ...(more as More) };
+  return { subscription: shown, ...shown, ...pendingQueues(view.untold) } satisfies WebhookAnswer;
+}
+
+/** @param withResponse may the caller see the receiver's answer? */
+function renderDelivery(delivery: Delivery, withResponse: boolean): WebhookDelivery {
+  return defined({
+    id: delivery.id,
+    subscription_id: delivery.subscription_id,
+    event_id: delivery.event_id,
+    event_type: delivery.event_type,
+    job_id: delivery.job_id,
+    status: delivery.status,
+    attempt: delivery.tries,
+    attempts: delivery.attempts.map(({ at, ...attempt }) => ({ at: formatInstant(at), ...attempt })),
+    next_attempt_at: given(delivery.next_attempt_at, formatInstant) ?? null,
+    created_at: formatInstant(delivery.created_at),
+    response_body: withResponse ? delivery.response_body : undefined,
+  });
 }

@@ -1,5 +1,4 @@
 /** Workers that pull: fetch, ack, nack, report, heartbeat, health; operators' views of them, and directives. */
-
 import { takeReports } from '../../across/hand-out-reports';
 import { encodeCursor, readAfter } from '../../across/paging';
 import { directWorkers, jobsLeasedBy, knownWorker, removeWorker, takeHeartbeat } from '../../across/workers';
@@ -8,24 +7,27 @@ import { workerSocket } from '../../contract/worker-socket';
 import * as contract from '../../contract/workers';
 import { readReports, readWorkerId } from '../../job/attempt/read-report';
 import { renderOutcomes } from '../../job/attempt/render-reported';
-import { defined, optional, readWord } from '../../job/envelope/fields';
+import { defined, optional, readQueueName, readWord } from '../../job/envelope/fields';
 import { parseParts, parseReport } from '../../job/envelope/json';
 import { MAX_ENVELOPE_BYTES } from '../../job/envelope/names';
-import { invalidRequest } from '../../job/errors';
+import { invalidRequest, unwrap } from '../../job/errors';
 import { formatInstant } from '../../job/time';
 import { type Directive, readHeartbeat, renderHeartbeat } from '../../job/worker/heartbeat';
+import { readConnection, SUBPROTOCOL } from '../../job/worker/socket';
 import type { WorkerView } from '../../rpc/directory';
 import { directoryObject } from '../../rpc/stubs';
+import { askToConnect } from '../../rpc/worker-socket';
 import type { LeasedJob } from '../../rpc/workers';
 import { type AppContext, json, noContent } from '../context';
 import { answerJob } from '../jobs/render';
 import { type JsonObject, MAX_BATCH_BYTES, readBody, readOptionalBody } from '../request/body';
+import { creatorOf } from '../request/new-queues';
 import { type PagingStyle, pagination, readPaging } from '../request/pagination';
 import { callJob, pathParam } from '../request/path';
+import { offeredProtocols, switched } from '../request/upgrade';
 import { serve } from '../route';
 import { fetchJobs } from './fetch';
 import { ackIn, nackIn } from './report-in-request';
-import { connectWorker } from './socket';
 
 /** The directives for workers; `resume` is another word for `running`. */
 const DIRECTIVES = {
@@ -158,4 +160,36 @@ export async function reportMany(c: AppContext) {
   const entries = readReports(body.reports, 'reports', optional(body, 'worker_id', readWorkerId), Date.now());
   const told: ReportOutcomes = renderOutcomes(entries, await takeReports(c.env, entries));
   return json(c, told, told.failed > 0 ? 207 : 200);
+}
+
+/** Answers `GET /workers/socket`. @throws {ApiError} 426 when it is not an upgrade; 400, 413 */
+async function connectWorker(c: AppContext) {
+  const offered = offeredProtocols(c, 'POST /ojs/v1/workers/fetch takes jobs over plain HTTP.');
+  if (!offered.includes(SUBPROTOCOL)) {
+    throw invalidRequest('Sec-WebSocket-Protocol', `Offer the subprotocol ${SUBPROTOCOL}.`, { offered });
+  }
+  const { queue, worker_id, types, handlers, ...times } = c.req.query();
+  if (queue === undefined) throw invalidRequest('queue', 'queue is required.');
+  const worker = readConnection({
+    worker_id,
+    types: types?.split(',').map((type) => type.trim()),
+    handlers: handlers === undefined ? undefined : jsonIn(handlers),
+    visibility_timeout_ms: numberIn(times.visibility_timeout_ms),
+    default_visibility_timeout_ms: numberIn(times.default_visibility_timeout_ms),
+  });
+  const creator = creatorOf(c);
+  const connection = { ...worker, ...(creator !== undefined && { creator }) };
+  const webSocket = unwrap(await askToConnect(c.env, readQueueName(queue, 'queue'), connection));
+  return switched(c, webSocket, SUBPROTOCOL);
+}
+
+const numberIn = (text: string | undefined) => (text === undefined ? undefined : Number(text));
+
+/** The value of a JSON parameter. @returns its text if it is not JSON, which is refused as such */
+function jsonIn(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
 }
