@@ -1,6 +1,6 @@
 /** Columns of things in rows, for list commands and `top`. */
 
-import type { CronStatus } from '../client/cron-status';
+import type { CronStatus } from '../client/cron-entry';
 import type { FailureGroup } from '../client/failures';
 import type { LimitsInForce, RateLimitStatus } from '../client/rate-limits';
 import type { Webhook } from '../client/webhooks';

@@ -1,5 +1,4 @@
 /** The client: enqueues jobs, and has one object for each kind of thing that the server knows. */
-
 import { defaultsIn } from '../handler/runnable';
 import { ignoreRejection, safely } from '../job/thrown';
 import type { JobEnvelope } from '../producer/envelope';
@@ -9,8 +8,7 @@ import { refuseUnknown } from '../producer/known';
 import { type Alerts, createAlerts } from './alerts';
 import { type Audit, createAudit } from './audit';
 import { type Bulk, createBulk } from './bulk';
-import { type Crons, createCrons } from './cron';
-import { type CronGroups, createCronGroups } from './cron-groups';
+import { type CronGroups, type Crons, createCronGroups, createCrons } from './cron';
 import { createDeadLetters, type DeadLetters } from './dead-letters';
 import { createDial } from './dial';
 import { type BatchOptions, type BulkEnqueued, type BulkEnqueueOptions, Enqueuer, MAX_BATCH } from './enqueue';
@@ -36,7 +34,6 @@ import { createStatistics, type Statistics } from './stats';
 import { createTargets, type Targets } from './targets';
 import { createTokens, type TokenOptions, type Tokens } from './tokens';
 import { addressOf, createOpen, createSend } from './transport';
-import { warnOnce } from './warnings';
 import { createWebhooks, type Webhooks } from './webhooks';
 import { createWorkers, type Workers } from './workers';
 import { type Flow, flow } from './workflow';
@@ -316,4 +313,16 @@ export class TocsinClient<Jobs extends Record<keyof Jobs, readonly unknown[]> = 
     };
     return new PullWorker(connect, id, options);
   }
+}
+
+/** Texts remembered at most. */
+const MAX_TEXTS = 200;
+
+const warned = new Set<string>();
+
+/** Writes a warning to the console, each text once: a producer sends the same wrong job again and again. */
+function warnOnce(warning: string): void {
+  if (warned.has(warning) || warned.size >= MAX_TEXTS) return;
+  warned.add(warning);
+  console.warn(`tocsin: ${warning}`);
 }

@@ -1,3 +1,4 @@
+import type * as contract from '../contract/cron';
 import { type DefaultsOf, withDefaults } from '../producer/defaults';
 import {
   type CronJobOptions,
@@ -9,7 +10,8 @@ import {
   wireJob,
 } from '../producer/job';
 import { namesOf, refuseUnknown } from '../producer/known';
-import type { CronStatus } from './cron-status';
+import type { Named } from '../producer/names';
+import { member, shaped } from './answers';
 
 /** A job of a schedule. */
 export type CronJob = NewJob<string, readonly unknown[], CronJobOptions>;
@@ -87,4 +89,19 @@ function wireTemplate(job: CronJob, defaultsOf?: DefaultsOf): Record<string, unk
     throw invalid('Each fire creates its own job: the id cannot be chosen.', 'job.id');
   }
   return wireJob(type, args, withDefaults(options, defaultsOf?.(type)));
+}
+
+export type CronStatus = Named<contract.CronStatus>;
+
+export type CronExecution = Named<contract.CronExecution>;
+
+/** A fire, or several in a row, that enqueued nothing. */
+export type CronSkipped = Named<contract.CronSkipped>;
+
+/** Recent fires of a schedule, the latest first. */
+export type CronHistory = Pick<Named<contract.CronHistory>, 'executions' | 'skipped'>;
+
+/** The schedule in an answer about one schedule. @throws {UnavailableError} */
+export function cronOf(answer: unknown): CronStatus {
+  return shaped<CronStatus>(member(answer, 'cron'), 'name', 'the entry');
 }

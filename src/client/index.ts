@@ -37,10 +37,8 @@ export type { Alert, AlertInQueue, AlertMetric, AlertOptions, Alerts } from './a
 export type { Audit, AuditEntry, AuditQuery } from './audit';
 export type { Bulk, BulkActOptions, BulkItem, BulkOptions, BulkPreview, BulkResult } from './bulk';
 export { type JobOf, type StoredJobOf, TocsinClient } from './client';
-export type { CronQuery, Crons } from './cron';
-export type { CronEntry, CronJob, CronPatch } from './cron-entry';
-export type { CronGroup, CronGroupResult, CronGroupSummary, CronGroups } from './cron-groups';
-export type { CronExecution, CronHistory, CronSkipped, CronStatus } from './cron-status';
+export type { CronGroup, CronGroupResult, CronGroupSummary, CronGroups, CronQuery, Crons } from './cron';
+export type { CronEntry, CronExecution, CronHistory, CronJob, CronPatch, CronSkipped, CronStatus } from './cron-entry';
 export type {
   DeadLetterQuery,
   DeadLetterSelection,

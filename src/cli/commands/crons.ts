@@ -1,5 +1,5 @@
-import type { CronGroupResult, CronGroupSummary } from '../../client/cron-groups';
-import type { CronExecution, CronSkipped, CronStatus } from '../../client/cron-status';
+import type { CronGroupResult, CronGroupSummary } from '../../client/cron';
+import type { CronExecution, CronSkipped, CronStatus } from '../../client/cron-entry';
 import { pathTo } from '../../client/transport';
 import { defined } from '../../job/envelope/fields';
 import { type Arguments, action, integer, json, limitOf, type Result, resource, type Session } from '../command';

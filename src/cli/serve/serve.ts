@@ -1,5 +1,6 @@
+import { execFileSync } from 'node:child_process';
 import { createPrivateKey, X509Certificate } from 'node:crypto';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -14,7 +15,6 @@ import { openDoor } from './door';
 import { noteSchemas, openFolder, type Schemas, type StateFolder } from './folder';
 import { configOf, endLeftBehind, refuseServed } from './left-behind';
 import { Log } from './log';
-import { openFilesWarning } from './open-files';
 import { findWorkerd } from './packages';
 import { planWorkers, type WorkersOptions } from './plan';
 import { Runtime } from './runtime';
@@ -287,3 +287,28 @@ function inFull(variables: Readonly<Record<string, string>>): Record<string, str
 }
 
 const hostText = (host: string) => (isIP(host) === 6 ? `[${host}]` : host);
+
+/** Open files of a queue that is in use: its database, the log of that, and their index. */
+const PER_QUEUE = 3;
+/** Fewer than this end the runtime under ordinary load. */
+const ENOUGH = 4_096;
+
+/** What to warn of; none: there are enough, or the limit is not known. */
+function openFilesWarning(): string[] {
+  const limit = openFileLimit();
+  if (limit === undefined || Number.isNaN(limit) || limit >= ENOUGH) return [];
+  return [
+    `the limit of open files is ${limit}; each queue in use takes ${PER_QUEUE} and each connection one, and the runtime ends when none is left: raise the limit to at least ${ENOUGH} (LimitNOFILE in systemd, ulimit -n in a shell)`,
+  ];
+}
+
+/** NaN: there is no limit. */
+function openFileLimit(): number | undefined {
+  try {
+    if (process.platform === 'win32') return undefined;
+    if (process.platform !== 'linux') return Number(execFileSync('sh', ['-c', 'ulimit -n'], { encoding: 'utf8' }));
+    return Number(/^Max open files\s+(\S+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1]);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,6 +1,4 @@
-/**
- * The actions on each kind of item, their keys, and their requests. An action is hidden from a user without its scope.
- */
+/** The actions on each kind of item, their keys and requests. A user without its scope does not see an action. */
 import { pathTo } from '../../client/transport';
 import type { Scope } from '../../job/access';
 import type { Write } from './api';

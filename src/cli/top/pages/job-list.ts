@@ -1,6 +1,4 @@
-/**
- * Jobs in rows. What happens to those that are shown changes their rows; new ones are counted, so that nothing jumps.
- */
+/** Jobs in rows. Events change the rows that are shown; new jobs are only counted, so that nothing jumps. */
 import type { QueueEvent } from '../../../client/event';
 import type { JobSummary } from '../../../client/jobs';
 import { pathTo } from '../../../client/transport';

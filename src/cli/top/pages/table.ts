@@ -1,19 +1,16 @@
 /** All pages, in the order of the tabs. Their keys are those of the dashboard. */
 import type { Page, PageId } from '../page';
-import { audit } from './audit';
 import { events } from './events';
 import { failures } from './failures';
 import { job } from './job';
 import { jobs } from './jobs';
-import { limits } from './limits';
+import { audit, limits, schedules, webhooks, workflows } from './lists';
 import { overview } from './overview';
 import { queue } from './queue';
 import { queues } from './queues';
-import { schedules } from './schedules';
 import { settings } from './settings';
-import { webhooks } from './webhooks';
 import { workers } from './workers';
-import { workflow, workflows } from './workflows';
+import { workflow } from './workflow';
 
 export const PAGES: readonly Page<unknown>[] = [
   ...[overview, queues, queue, jobs, job, failures, schedules, workflows, workflow],

@@ -1,25 +1,9 @@
 import { pathTo } from '../../../client/transport';
-import type { WorkflowSummary } from '../../../client/workflow-status';
 import type { WorkflowStatus } from '../../../contract/workflows';
 import type { Named } from '../../../producer/names';
-import { type Column, WORKFLOWS } from '../../views';
-import { ageText, definePage, listOf, pageQuery, stateCell } from '../page';
+import type { Column } from '../../views';
+import { ageText, definePage, listOf, stateCell } from '../page';
 import { foreign } from '../text';
-
-export const workflows = definePage<{ items: readonly WorkflowSummary[]; total: number }>({
-  ...{ id: 'workflows', title: 'Workflows', key: 'w', scope: 'data:read' },
-  states: ['running', 'completed', 'failed', 'cancelled'],
-  load: (api, place) => api.get(`/workflows?${pageQuery(place, { state: place.state })}`),
-  show: ({ items, total }, _, now) => ({
-    ...{ facts: [], total, empty: 'No workflows.' },
-    ...listOf(items, WORKFLOWS, now, ({ id, name, state }) => ({
-      id,
-      thing: { kind: 'workflow', id, called: name || id, state },
-      opens: { page: 'workflow', name: id },
-    })),
-  }),
-  hear: (_, events) => (events.some(({ type }) => type.startsWith('workflow.')) ? { reload: true } : {}),
-});
 
 const STEPS: readonly Column<Named<WorkflowStatus>['steps'][number]>[] = [
   ['STEP', ({ id }) => id, { most: 24 }],
