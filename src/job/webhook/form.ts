@@ -1,7 +1,4 @@
-/**
- * Bodies for Slack, PagerDuty, or from a subscription's JSON template, whose placeholders are looked up in the event.
- * Nothing is executed.
- */
+/** Bodies for Slack, PagerDuty, or from a JSON template with placeholders for the event. Nothing is executed. */
 import { isObject } from '../envelope/fields';
 import { cut } from '../text';
 

@@ -72,10 +72,7 @@ const FORMER_SECRET_MS = 86_400_000;
 /** Former secrets that sign at the same time: each is a signature in a header. */
 const MAX_FORMER = 10;
 
-/**
- * Types that recur while a job runs: sent only to subscriptions that name them. A change of state is part of another
- * event.
- */
+/** Types that recur while a job runs, sent only to subscriptions that name them. */
 const FREQUENT: ReadonlySet<string> = new Set([
   ...['job.heartbeat', 'job.progress', 'job.log', 'job.step', 'job.signal', 'worker.heartbeat'],
 ]);

@@ -3,7 +3,7 @@ import { Validator } from '@cfworker/json-schema';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { FORMATS } from '../../../src/job/schemas/formats';
-import { validatorOf } from '../../../src/job/schemas/validator';
+import { validatorOf } from '../../../src/job/schemas/registry';
 import { Work } from '../../../src/job/schemas/work';
 import { histories } from '../../support/long';
 

@@ -3,8 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { checkSchema, type JsonSchema } from '../../../src/job/schemas/check';
 import { Pattern } from '../../../src/job/schemas/pattern';
-import { byVersion, Registry } from '../../../src/job/schemas/registry';
-import { validatorOf } from '../../../src/job/schemas/validator';
+import { byVersion, Registry, validatorOf } from '../../../src/job/schemas/registry';
 import { Work } from '../../../src/job/schemas/work';
 import { histories } from '../../support/long';
 

@@ -1,7 +1,7 @@
 /** What a subscription is sent in the place of an event. */
 import { describe, expect, it } from 'vitest';
 import { bodyIn, type WebhookForm } from '../../../src/job/webhook/form';
-import { readForm } from '../../../src/job/webhook/read-form';
+import { readForm } from '../../../src/job/webhook/parse';
 
 const event = (change: object = {}) => ({
   ...{ specversion: '1.0', id: 'evt_1', type: 'job.discarded', source: 'ojs://tocsin/queues/mail', subject: 'j1' },
