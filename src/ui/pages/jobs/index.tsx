@@ -20,8 +20,8 @@ import { EnqueueDrawer } from './enqueue';
 import { chips, filterQuery, VALUES } from './filter';
 import { type Action, DEAD_WORDS, onChosen, onMatching } from './operations';
 import { useJobUpdates } from './updates';
-import { Views } from './views';
 import './page.css';
+import { FormDialog, TextField, textIn } from '../../components/form';
 
 const PER_PAGE = 50;
 const NOT_FILTERS = ['page', 'sort', 'order', 'enqueue'];
@@ -211,5 +211,76 @@ function Nothing({ isFiltered, more }: { isFiltered: boolean; more: boolean }) {
         'Jobs appear here as they are enqueued.'
       )}
     </Empty>
+  );
+}
+
+const VIEWS_KEY = 'tocsin.views.jobs';
+const MAX_VIEWS = 20;
+
+interface View {
+  name: string;
+  /** The query of the URL, from its question mark on. */
+  search: string;
+}
+
+function stored(): readonly View[] {
+  try {
+    const views = JSON.parse(localStorage.getItem(VIEWS_KEY) ?? '[]') as View[];
+    return views
+      .filter(({ name, search }) => typeof name === 'string' && typeof search === 'string')
+      .slice(0, MAX_VIEWS);
+  } catch {
+    return [];
+  }
+}
+
+function currentSearch(): string {
+  const { searchParams } = new URL(url.value);
+  for (const name of ['page', 'enqueue']) searchParams.delete(name);
+  return searchParams.size > 0 ? `?${searchParams}` : '';
+}
+
+function Views() {
+  const [views, setViews] = useState(stored);
+  const [naming, setNaming] = useState(false);
+  const search = currentSearch();
+  const open = views.find((view) => view.search === search);
+  const keep = (next: readonly View[]) => {
+    setViews(next);
+    localStorage.setItem(VIEWS_KEY, JSON.stringify(next));
+  };
+  const save = async (form: FormData) => {
+    const name = textIn(form, 'name');
+    keep([...views.filter((view) => view.name !== name), { name, search }].slice(-MAX_VIEWS));
+    return `${name} is saved in this browser.`;
+  };
+  return (
+    <>
+      {views.length > 0 && (
+        <nav class="views" aria-label="Saved views">
+          {views.map(({ name, search: to }) => (
+            <a key={name} href={href('jobs') + to} aria-current={to === search ? 'page' : undefined}>
+              <bdi>{name}</bdi>
+            </a>
+          ))}
+        </nav>
+      )}
+      {open ? (
+        <Button icon="trash" label="Delete view" onClick={() => keep(views.filter((view) => view !== open))} />
+      ) : (
+        search !== '' && <Button icon="filter" label="Save view" onClick={() => setNaming(true)} />
+      )}
+      {naming && (
+        <FormDialog title="Save this view" action="Save" onSubmit={save} onClose={() => setNaming(false)}>
+          <TextField
+            name="name"
+            label="Name"
+            hint="The view is saved in this browser. To share it, share the URL."
+            required
+            maxLength={40}
+          />
+        </FormDialog>
+      )}
+    </>
   );
 }

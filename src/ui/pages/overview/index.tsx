@@ -1,10 +1,10 @@
 /** How everything gets on: jobs by state, pace, what is wrong, what it costs. */
 import type { Cost } from '../../../contract/stats';
-import { JOB_STATES } from '../../components/badge';
-import { Loaded, PageHead, Section, Skeleton, Stat } from '../../components/page';
+import { Badge, JOB_STATES } from '../../components/badge';
+import { Empty, Loaded, PageHead, Section, Skeleton, Stat } from '../../components/page';
 import { column, DataTable } from '../../components/table';
-import { Count, None, QueueLink } from '../../components/text';
-import { api, useGet, useResource } from '../../core/api';
+import { Count, Foreign, Link, None, QueueLink, Time } from '../../components/text';
+import { api, type Resource, useGet, useResource } from '../../core/api';
 import { capitalized, counted, duration, number } from '../../core/format';
 import { href, segment } from '../../core/router';
 import { CostStats, CostTable, dollars } from '../queues/costs';
@@ -16,9 +16,13 @@ import { useMinute } from '../queues/recent';
 import type { QueueItem, QueueList } from '../queues/types';
 import { useQueueUpdates } from '../queues/updates';
 import { Attention, useAttention } from './attention';
-import { NewestFailures, useFailures } from './failures';
 import { MaintenanceBanner, useMaintenance } from './maintenance';
 import './overview.css';
+import { useState } from 'preact/hooks';
+import type { FailureGroups } from '../../../contract/failures';
+import { isIntended } from '../../components/error';
+import { Newer } from '../../components/list';
+import type { LiveEvent } from '../../core/live';
 
 const PER_PAGE = 100;
 
@@ -175,4 +179,62 @@ function CostSummary() {
 function perMillion({ items, total }: Cost): number | null {
   const jobs = items.reduce((sum, item) => sum + item.jobs, 0);
   return jobs === 0 ? null : (total.dollars / jobs) * 1_000_000;
+}
+
+const SHOWN = 5;
+
+interface FailuresHeld {
+  groups: Resource<Pick<FailureGroups, 'items'>>;
+  newer: number;
+  show: () => void;
+  onEvents: (events: readonly LiveEvent[]) => void;
+}
+
+function useFailures(): FailuresHeld {
+  const [newer, setNewer] = useState(0);
+  const groups = useGet<Pick<FailureGroups, 'items'>>('admin/failures', { sort: 'last_seen', per_page: SHOWN });
+  const show = () => {
+    setNewer(0);
+    groups.reload();
+  };
+  const onEvents = (events: readonly LiveEvent[]) => {
+    const failed = events.filter(({ event }) => event === 'job.retrying' || event === 'job.discarded').length;
+    if (failed === 0) return;
+    // Nothing moves below the eyes of a reader; where there is nothing yet, nothing can.
+    if (groups.data?.items.length === 0) groups.reload();
+    else setNewer((count) => count + failed);
+  };
+  return { groups, newer, show, onEvents };
+}
+
+function NewestFailures({ of: { groups, newer, show } }: { of: FailuresHeld }) {
+  return (
+    <Section title="Newest failures" actions={<a href={href('failures', { sort: 'last_seen' })}>All failures</a>}>
+      <Newer count={newer} onShow={show} />
+      <Loaded of={groups}>
+        {({ items }) =>
+          items.length === 0 ? (
+            <Empty icon="check" title="No failures" />
+          ) : (
+            <ul class="failure-list card">
+              {items.map(({ fingerprint, type, error, count, last_seen_at, sample }) => (
+                <li key={fingerprint}>
+                  <div class="line">
+                    <Link to={href('failures', { group: fingerprint })} text={type} />
+                    <span class="faint">
+                      <Badge look={[isIntended(error) ? 'neutral' : 'red']} text={number(count)} />{' '}
+                      <Time at={last_seen_at} />
+                    </span>
+                  </div>
+                  <div class="message faint">
+                    <Foreign>{sample.message || error.message}</Foreign>
+                  </div>
+                </li>
+              ))}
+            </ul>
+          )
+        }
+      </Loaded>
+    </Section>
+  );
 }

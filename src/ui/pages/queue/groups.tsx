@@ -1,10 +1,12 @@
 /** The groups of a queue: what waits and runs of each, and what can be done to its jobs. */
 import { useState } from 'preact/hooks';
-import type { QueueGroup, QueueGroupList } from '../../../contract/queues';
+import type { QueueGroup, QueueGroupDetail, QueueGroupList } from '../../../contract/queues';
 import type { Action } from '../../components/actions';
 import { Badge } from '../../components/badge';
+import { FormDialog, TextField, textIn } from '../../components/form';
 import { OperationDialog, type StartedOperation } from '../../components/operation';
-import { Empty } from '../../components/page';
+import { Dialog } from '../../components/overlays';
+import { Empty, Loaded } from '../../components/page';
 import { Collection, type Column, column, countColumn, textColumn, timeColumn } from '../../components/table';
 import { JobLink, Link, None, Time } from '../../components/text';
 import { api, useGet } from '../../core/api';
@@ -15,7 +17,6 @@ import { href, pageNumber, segment } from '../../core/router';
 import { can, isHidden } from '../../core/session';
 import { type Action as JobAction, onFilter } from '../jobs/operations';
 import { PURGED, purgeOf } from './danger';
-import { GroupDialog, pathOf } from './group-dialog';
 import type { QueueTab } from './tab';
 
 const PER_PAGE = 100;
@@ -120,5 +121,51 @@ function Reason({ of: { waiting_for: waiting, waiting: count, limited } }: { of:
       )}
       {reason === 'group' && job === undefined && (until ? <Time before="rate, opens " at={until} /> : 'concurrency')}
     </span>
+  );
+}
+
+const pathOf = (queue: string, group: string) => `queues/${segment(queue)}/groups/${segment(group)}`;
+
+function GroupDialog(props: { queue: string; of: QueueGroup; onClose: () => void; onDone: () => void }) {
+  const { queue, of, onClose, onDone } = props;
+  const path = pathOf(queue, of.group);
+  const detail = useGet<QueueGroupDetail>(path);
+  const save = async (form: FormData) => {
+    const text = (name: string) => textIn(form, name);
+    const number = (name: string) =>
+      text(name) === '' ? null : /^\d+$/.test(text(name)) ? Number(text(name)) : text(name);
+    const isRated = text('limit') !== '' || text('period') !== '';
+    await api.put(path, {
+      concurrency: number('concurrency'),
+      rate: isRated ? { limit: number('limit'), period: text('period') } : null,
+      max_waiting: number('max_waiting'),
+      weight: number('weight'),
+    });
+    return `${of.group} has new limits.`;
+  };
+  const title = `Limit ${of.group}`;
+  const { override } = detail.data ?? {};
+  if (!detail.data) {
+    return (
+      <Dialog title={title} onClose={onClose}>
+        <Loaded of={detail}>{() => null}</Loaded>
+      </Dialog>
+    );
+  }
+  const values = { ...override, ...override?.rate };
+  return (
+    <FormDialog title={title} action="Save" values={values} onSubmit={save} onDone={onDone} onClose={onClose}>
+      <p class="note">An empty field uses the limit that the queue sets for its groups.</p>
+      <TextField name="concurrency" label="Running at once" inputMode="numeric" />
+      <TextField name="limit" label="Starts" at={['rate', 'rate.limit']} inputMode="numeric" />
+      <TextField
+        name="period"
+        label="Per"
+        hint="second, minute, hour, day, or a duration such as 10s"
+        at={['rate.period']}
+      />
+      <TextField name="max_waiting" label="Jobs that may wait" inputMode="numeric" />
+      <TextField name="weight" label="Weight" hint="Its share in the turns, 1 to 100" inputMode="numeric" />
+    </FormDialog>
   );
 }
