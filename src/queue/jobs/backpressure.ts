@@ -1,7 +1,4 @@
-/**
- * Backpressure: a bounded queue refuses what exceeds it, or discards the jobs that waited longest; producers are
- * warned first.
- */
+/** A bounded queue refuses what exceeds it, or discards the jobs that waited longest; producers are warned first. */
 import { listed, rows, writeMeta } from '../../durable/sql';
 import { ApiError } from '../../job/errors';
 import { RANK_BIT } from '../../job/ids';

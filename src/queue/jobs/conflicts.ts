@@ -1,7 +1,4 @@
-/**
- * Unique jobs inside one queue: stored candidates for the planner (`job/unique/conflicts`), and its decisions, in one
- * transaction.
- */
+/** Unique jobs in a queue: candidates for the planner (`job/unique/conflicts`) and its decisions, in a transaction. */
 import { charsToTell, MAX_EXISTING_CHARS } from '../../job/message';
 import type { JobBody, JobView, NewJob } from '../../job/record';
 import { type JobState, TERMINAL_STATES } from '../../job/states';

@@ -1,6 +1,4 @@
-/**
- * Ids of jobs that moved away, of which no other object is asked: a repeated old request must not create the job again.
- */
+/** Ids of jobs that moved away, known here alone: a repeated old request must not create the job again. */
 import { recallAnswer, rememberAnswer } from '../../durable/inbox';
 import type { Stored } from '../store/parts';
 

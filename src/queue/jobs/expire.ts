@@ -24,10 +24,7 @@ export function expireIfDue(q: QueueParts, key: number, now: number): void {
   if (row && hasExpired(q, row, now)) expire(q, row, now);
 }
 
-/**
- * Discards a bounded number of expired waiting jobs; `Expiry` knows where to continue. Free while none can have
- * expired.
- */
+/** Discards a bounded number of expired waiting jobs, continuing by `Expiry`. Free while none can have expired. */
 export function expireDue(q: QueueParts, now: number): void {
   if (now < q.store.expiry.next) return;
   const { expiry, turn } = q.store;

@@ -41,9 +41,7 @@ class Search {
     private readonly isOut: (key: number) => boolean,
   ) {}
 
-  /**
-   * Looks at ordered jobs of one kind until it has enough of each group. @returns the last key, unless all were seen
-   */
+  /** Looks at ordered jobs of a kind until it has enough of each group. @returns the last key, unless all were seen */
   look(jobs: Iterable<Place>, budget: Budget, isPending = false): number | undefined {
     const left = new Map(this.wanted);
     for (const job of jobs) {

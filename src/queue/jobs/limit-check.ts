@@ -32,9 +32,7 @@ export function roomFor(q: Named & Stored, row: JobRow, now: number, taken: Take
   return isBegun(row) ? toRun : Math.min(toRun, limiter.room(running, now) - taken.starts);
 }
 
-/**
- * The key's desk has nothing for now: decides about jobs that do not wait for it when they are claimed. Two rows each.
- */
+/** The key's desk has nothing for now: decides about jobs that do not wait for it when claimed. Two rows each. */
 export function decide(q: QueueParts, limiter: Limiter, now: number): void {
   if (limiter.isStopped(now) || limiter.room(runningOf(q, limiter.key), now) > 0) return;
   for (const scan of q.store.cursors.all()) {
@@ -61,9 +59,7 @@ export class LimitCheck {
     private readonly now: number,
   ) {}
 
-  /**
-   * Undefined: the key has room. Else whether the job waits where it was read; {@link setAside} handles passed ones.
-   */
+  /** Undefined: the key has room. Else whether the job waits where it was read; {@link setAside} handles the rest. */
   judge(row: JobRow): 'wait' | 'pass' | undefined {
     const { q, now } = this;
     if (row.limit_key === null || roomFor(q, row, now, this.taken.get(row.limit_key)) > 0) return undefined;

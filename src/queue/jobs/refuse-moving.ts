@@ -18,10 +18,7 @@ export function refuseMoving(q: Named & Stored, row: Pick<JobRow, 'key' | 'alias
   });
 }
 
-/**
- * Refuses a change to a job that is set aside because its queue is being deleted.
- * @param id satisfies `isUuidV7` @throws {ApiError} 503
- */
+/** Refuses a change to a job set aside by the deletion of its queue. @param id a UUIDv7 @throws {ApiError} 503 */
 export function refuseSetAside(q: StoredQueue, id: string): void {
   const moving = q.config.removal?.moving;
   if (!moving) return;

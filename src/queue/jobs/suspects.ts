@@ -10,9 +10,7 @@ const CRASH_TYPES = new Set(['tocsin.crash', 'tocsin.batch_crash']);
 /** Errors after which a job is suspected of having taken its call down. */
 const SUSPECT_TYPES = new Set([...CRASH_TYPES, 'timeout', 'tocsin.visibility_timeout']);
 
-/**
- * Did the last attempt end with the death of the handler Worker? Every call there loses an attempt, so it runs alone.
- */
+/** Did the last attempt end with the death of the handler Worker? Its calls then lose attempts, so it runs alone. */
 export const hasCrashed = (row: JobRow): boolean => hasEndedBy(row, CRASH_TYPES);
 
 /** A call that dies costs all its jobs an attempt: a suspect, or a job on its last attempt, does not share one. */

@@ -1,7 +1,4 @@
-/**
- * Failed jobs in groups: ended ones, newest first, then retrying ones. Not stored: bounded steps with a cursor, and
- * cached answers.
- */
+/** Failed jobs in groups: ended ones, newest first, then retrying ones, by bounded steps with a cursor, and cached. */
 import { defined } from '../../job/envelope/fields';
 import { fingerprintOfFailure } from '../../job/failures/fingerprint';
 import type { JobFilter } from '../../job/filter';

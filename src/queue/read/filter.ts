@@ -1,7 +1,4 @@
-/**
- * Job filters and their SQL, for rows of `jobs` and entries of archive chunks. States are not in the SQL: they depend
- * on leases in memory.
- */
+/** Job filters and their SQL, for rows of `jobs` and archive chunks. States depend on leases in memory, not on SQL. */
 
 import { type Fragment, listed } from '../../durable/sql';
 import { type JobFilter, type PatternParts, partsOf, type Range } from '../../job/filter';

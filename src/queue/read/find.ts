@@ -84,9 +84,7 @@ export function mustFind(q: Named & Stored, id: string): Found {
   return found;
 }
 
-/**
- * Finds a reported job; one on its way to another queue may run there already, so it is hidden. @throws {ApiError} 404
- */
+/** Finds a reported job, hidden on its way to another queue, where it may run already. @throws {ApiError} 404 */
 export function mustFindForReport(q: Named & Stored, id: string): Found {
   const found = mustFind(q, id);
   if (found.row && moveOf(q.store.outbox, found.row.key)) throw notFound('job', id, ENDED_JOBS_HINT);

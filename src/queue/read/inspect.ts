@@ -1,6 +1,4 @@
-/**
- * Conditions beyond SQL: a job's text, its failure group. One job at a time, for memory; reads count towards bounds.
- */
+/** Conditions beyond SQL: a job's text and failure group, one job at a time. Reads count towards bounds. */
 import { type Failure, fingerprintOfFailure, MAX_LOOKED_AT } from '../../job/failures/fingerprint';
 import { failureOf } from '../../job/failures/last';
 import type { JobFilter } from '../../job/filter';

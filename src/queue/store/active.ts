@@ -19,10 +19,7 @@ export interface Active {
   putOff?: number;
   /** Name of the target, when pushed. */
   target?: string;
-  /**
-   * Pushed before a restart, or in a call that could not be made: no answer is awaited. Takes no slot; its lease runs
-   * on.
-   */
+  /** Pushed before a restart, or in a call that failed: no answer is awaited. It takes no slot; its lease runs on. */
   orphaned?: true;
   /** Suspected of killing its handler Worker: nothing else runs there meanwhile. */
   solo?: true;

@@ -109,9 +109,7 @@ export class ArchiveBuffer {
     return entry && (parseExactly(entry.json) as ArchivedJob);
   }
 
-  /**
-   * Writes what was added, in few rows; call once, at the end. @param removedAt removal of a job by its end, epoch ms
-   */
+  /** Writes what was added, in few rows; call once, at the end. @param removedAt of a job by its end, epoch ms */
   flush(removedAt: (endedAt: number) => number): void {
     const sorted = this.waiting.sort((a, b) => a.keptUntil - b.keptUntil || a.sequence - b.sequence);
     this.waiting = [];

@@ -62,9 +62,7 @@ export interface Completion {
   result: string | undefined;
 }
 
-/**
- * Completes jobs; those with any retention join archive chunks. Writes a share of a chunk, and deletes their own rows.
- */
+/** Completes jobs; those with retention join archive chunks. Writes a share of a chunk, and deletes their rows. */
 export function complete(q: QueueParts, done: readonly Completion[], now: number): void {
   const completions = new Completions(q, now);
   for (const completion of done) completions.add(completion);

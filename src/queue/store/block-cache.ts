@@ -1,6 +1,4 @@
-/**
- * Blocks read last. Positions and bodies have separate bounds: groups in turns revisit the same blocks for few bodies.
- */
+/** Blocks read last. Positions have a bound of their own: groups in turns revisit blocks for few bodies. */
 import { firstIndex } from '../../job/bisect';
 import type { Block } from './block';
 

@@ -60,10 +60,7 @@ export class Blocks implements Omit<JobPlace, 'after' | 'pages'> {
     this.due.load();
   }
 
-  /**
-   * Writes what was gathered: a row per block, two if it becomes due. @param holdsBack leaves a lone job to its lease
-   * row
-   */
+  /** Writes what was gathered: a row per block, two once due. @param holdsBack keeps a lone job at its lease */
   flush(holdsBack = false): void {
     const { alone } = this.line;
     if (!(holdsBack && alone && this.singles.takes(alone))) this.line.flush();

@@ -1,6 +1,4 @@
-/**
- * Blocks of the due index: jobs of one transaction, priority and moment, under one index entry. Changed jobs move out.
- */
+/** Jobs of one transaction, priority and moment under one index entry. Changed jobs move out of their block. */
 import { LIMIT } from '../../durable/sql';
 import { RANK_BIT } from '../../job/ids';
 import type { Block, NewBlock } from './block';

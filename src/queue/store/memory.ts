@@ -1,6 +1,4 @@
-/**
- * The memory of an opened queue: a transaction's gathered changes can be marked and undone, and are written at its end.
- */
+/** The memory of an opened queue: a transaction's changes can be marked and undone, and are written at its end. */
 import { gatherNotices } from '../../across/feed/notices';
 import type { Memory, Undo } from '../../durable/group-commit';
 import { readMeta } from '../../durable/sql';

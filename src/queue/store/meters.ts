@@ -188,10 +188,7 @@ export class Meters {
     return text;
   }
 
-  /**
-   * Writes a text that no row has carried. Failures are retried, and too large counts dropped: counting must not fail
-   * work.
-   */
+  /** Writes a text that no row has carried. Failures are retried, and huge counts dropped: work must not fail by it. */
   flush(): void {
     try {
       this.write();
@@ -329,10 +326,7 @@ export class Meters {
     this.add(point, bucket, 1);
   }
 
-  /**
-   * Distributes rows written since the last call over the transaction's types, else to the queue. @param ahead of
-   * writing
-   */
+  /** Distributes rows written since the last call over the transaction's types, or the queue. @param ahead of writes */
   private countRows(ahead: number): void {
     const written = this.store.written.take() + ahead - this.advance;
     this.advance = ahead;

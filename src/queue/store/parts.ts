@@ -1,6 +1,4 @@
-/**
- * The parts of an opened queue, as types: operations name what they use (`q: Stored & Configured`); see `memory.ts`.
- */
+/** The parts of an opened queue, as types: operations name those they use (`q: Stored & Configured`). */
 import type { Configuration } from './configuration';
 import type { Handlers } from './handlers';
 import type { JobStore } from './job-store';

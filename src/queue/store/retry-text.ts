@@ -77,9 +77,7 @@ const UNREADABLE = 'unreadable';
 
 const BEGINNING = /\[(\d{1,16}),"/g;
 
-/**
- * Jobs of a block with unreadable heads, from its data, else the keys left; without a body each becomes a dead letter.
- */
+/** Jobs of a block with unreadable heads, from its data or keys; without a body each becomes a dead letter. */
 function salvaged({ heads, data }: RetryText): Head[] {
   const entries = entriesOf(data);
   if (entries) return entries;

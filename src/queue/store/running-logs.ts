@@ -1,6 +1,4 @@
-/**
- * Log lines of running attempts, in memory, written with an attempt's end. A restart loses those of running attempts.
- */
+/** Log lines of running attempts, in memory, written with an attempt's end; a restart loses them. */
 import { bytesOfLine, type LogLine, newestLines } from '../../job/log';
 import type { Active } from './active';
 

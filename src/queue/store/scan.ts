@@ -259,10 +259,7 @@ export class JobSelection {
   private readChars = 0;
   private chars = 0;
 
-  /**
-   * @param limit jobs at most @param judge called once per row in turn @param starting taken jobs by group without a
-   * lease
-   */
+  /** @param limit jobs at most @param judge called per row in turn @param starting jobs by group without a lease */
   constructor(
     private readonly limit: number,
     private readonly judge: (row: JobRow) => Verdict,

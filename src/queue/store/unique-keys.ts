@@ -1,6 +1,4 @@
-/**
- * The table of unique jobs: a row per job with its fingerprint, written and deleted with it. Two rows per unique job.
- */
+/** The table of unique jobs: a row per job with its fingerprint. Writing or deleting a unique job costs two rows. */
 import { column, LIMIT, rows } from '../../durable/sql';
 import { MAX_SEQUENCE } from '../../job/ids';
 import type { JobBody } from '../../job/record';

@@ -192,9 +192,7 @@ function doneTo(q: Named, job: ArchivedJob): BulkItem {
   return { job_id: idOfArchived(q.route, job), status: 'done' };
 }
 
-/**
- * A step has failed with a defect. After several failures in a row the operation is given up. @returns whether it is
- */
+/** A step has failed with a defect; after several in a row the operation is given up. @returns whether it is */
 export function noteFailure(q: Stored, id: string, now: number): boolean {
   const found = readTask(q, id);
   if (!found || found.done) return true;

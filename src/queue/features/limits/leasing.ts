@@ -1,7 +1,4 @@
-/**
- * Leases of allowances from the desks of shared keys. Requests are derived messages, so the outbox relay repeats what
- * fails.
- */
+/** Leases of allowances from the desks of shared keys: derived messages, so the outbox relay repeats what fails. */
 import { derived, type MessageKind } from '../../../durable/outbox-relay';
 import { plainKey, scopedKey } from '../../../job/limits/policy';
 import type { LeaseAnswer } from '../../../rpc/allowances';

@@ -208,9 +208,7 @@ export class Pump implements Feature {
     this.looked = !selection.starved && !selection.unfinished;
   }
 
-  /**
-   * Continues in the next turn, after what has arrived meanwhile. The wake is armed in case this object dies before.
-   */
+  /** Continues in the next turn, after what arrived meanwhile. The wake is armed in case this object dies before. */
   private goOn(): void {
     this.host.wakeAt(this.host.now() + STANDBY_MS);
     if (this.goingOn) return;

@@ -14,9 +14,7 @@ import type { Configured, Stored } from '../../store/parts';
 import { DeferredEntries } from './deferred';
 import { Pace } from './pace';
 
-/**
- * Interval to the next request for an announcement that failed, or that its Worker does not name in its answers, ms.
- */
+/** Interval to the next request for an announcement that failed, or that answers of its Worker do not name, ms. */
 const ASK_AGAIN_MS = 60_000;
 /** While a deploy is under way two versions may answer in turns: minimum interval between requests to them, ms. */
 const ASK_OUTDATED_MS = 10_000;

@@ -52,10 +52,7 @@ export class PushWaits {
     return behind(ahead, since, closed) ?? closed;
   }
 
-  /**
-   * Does a job of the one type take the place of the other? Only its own type does if the type's concurrency is the
-   * bound.
-   */
+  /** Does a job of one type take the place of the other? If the type's concurrency is the bound, only its own type. */
   private isRival(target: PushTarget, type: string, other: string): boolean {
     if (this.handled.targetOf(other) !== target) return false;
     // Jobs that gather for a call hold up none of other types.

@@ -112,10 +112,7 @@ export class Turns {
     this.latest = Math.max(this.latest, position.at);
   }
 
-  /**
-   * A job waits that became available before others that were read already.
-   * @param isHolder all others of its group wait for its end
-   */
+  /** A job waits that became available before others that were read. @param isHolder others of its group wait for it */
   putBack(position: Position, group: string | undefined, isHolder = false): void {
     this.bound = Math.min(this.bound, position.key);
     const lane = this.laneOf(group);

@@ -1,7 +1,4 @@
-/**
- * What this queue holds of shared allowances, in memory ({@link Holder}). Not rolled back: failed starts are lost,
- * never used twice.
- */
+/** What this queue holds of shared allowances, in memory ({@link Holder}); failed starts are lost, never used twice. */
 import { Holder, type Situation } from '../../../allowance/holder';
 import { plainKey, scopeOf } from '../../../job/limits/policy';
 import type { Overrides } from './overrides';

@@ -118,9 +118,7 @@ export class Limiters {
     if (this.cache.size > MAX_IDLE) this.cache.clear();
   }
 
-  /**
-   * Notes what this transaction will write: counted starts survive a later failed operation. @returns is it the first?
-   */
+  /** Notes what this transaction writes: counted starts survive a later failed operation. @returns is it the first? */
   mark(): boolean {
     for (const limiter of this.unmarked) {
       this.marked.set(limiter.key, { check_at: limiter.checkAt, data: limiter.data() });

@@ -1,6 +1,4 @@
-/**
- * The queue's own limits (`rate_limit`): concurrency and starts in a period over all jobs; they close it like a pause.
- */
+/** The queue's own limits (`rate_limit`): concurrency and starts in a period. They close it like a pause. */
 import type { Limits } from '../../../job/limits/policy';
 import type { Configured, Stored } from '../parts';
 import type { Limiter } from './limiter';

@@ -41,9 +41,7 @@ const FULL_FOR_S = 30;
 const MAX_UNDER_WAY = 200;
 const MAX_FAULTS = 20;
 
-/**
- * Characters of messages that may be under way, of all workers together: parsed, they take several times their size.
- */
+/** Characters of all workers' messages that may be under way: parsed, they take several times their size. */
 const MAX_HELD = MAX_MESSAGE;
 
 /** When to repeat a message for which there was no room, s. */
@@ -84,10 +82,7 @@ export class WorkerSockets {
   private readonly lines = new Map<WebSocket, WorkerSocket>();
   private supply: SocketClaims | undefined;
   private unlisten: (() => void) | undefined;
-  /**
-   * Workers whose sockets were closed here and have not left: their jobs are still there, and their messages are
-   * ignored.
-   */
+  /** Workers whose sockets were closed here and have not left: they still hold jobs, and their messages are ignored. */
   private readonly closing = new Map<WebSocket, WorkerSocket>();
   /** By the ids of their workers. */
   private readonly linesOf = new Map<string, Set<WorkerSocket>>();
