@@ -44,10 +44,7 @@ import { readTokenSettings, type TokenSettings } from './job/token';
 /** Version announced in the manifest and by `/health`. */
 export const VERSION = '0.2.0';
 
-/**
- * What the Worker is bound to, as far as the queue reads it. The objects are reached through `rpc/stubs`, which needs
- * no bindings for them.
- */
+/** The bindings of the Worker that the queue reads. Objects need none: `rpc/stubs` reaches them. */
 export interface Env {
   QUEUES?: DurableObjectNamespace;
   DIRECTORY?: DurableObjectNamespace;
@@ -95,9 +92,7 @@ export interface Config {
   targets: TargetConfig[];
   /** Leaves out of an answer what not everybody may see; absent: there is nothing of the kind. */
   redact?: Redactor;
-  /**
-   * A handler that does not take its calls is tried again after this time at the latest, ms; absent: as in production.
-   */
+  /** The longest time until a handler that refuses calls is tried again, ms; absent: as in production. */
   longestPauseMs?: number;
   /** How large each queue's object may become, where its settings do not say. */
   maxStorageBytes?: number;
@@ -136,10 +131,7 @@ export const readAccess = once(
   }),
 );
 
-/**
- * The validated configuration of this deployment; read once per isolate.
- * @throws {ApiError} 500 `invalid_configuration`
- */
+/** The validated configuration of this deployment, read once per isolate. @throws {ApiError} 500 */
 export const readConfig = once(
   (env): Config => ({
     testHooks: hasTestHooks(env),

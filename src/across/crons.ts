@@ -97,10 +97,7 @@ export async function saveCron(
   return saved;
 }
 
-/**
- * Changes an entry, retrying while others interfere. @param change makes the new definition
- * @throws {ApiError} 404; 409 when others interfered each time
- */
+/** Changes an entry, again while others interfere. @param change makes the definition @throws {ApiError} 404, 409 */
 export async function changeCron(
   env: Env,
   name: string,
@@ -151,10 +148,7 @@ export async function listCrons(env: Env): Promise<Located[]> {
   return lists.flat().sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/**
- * These entries in full, in order; missing ones are left out. @param isPage must they fit into one answer?
- * @throws {ApiError} 422 when they do not
- */
+/** These entries in order, without missing ones. @param isPage bound the answer: @throws {ApiError} 422 beyond it */
 export async function readCrons(env: Env, located: readonly Located[], isPage = false): Promise<CronView[]> {
   const found = new Map<string, CronView>();
   let chars = 0;

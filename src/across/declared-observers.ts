@@ -1,7 +1,4 @@
-/**
- * Applies declared webhooks and alert rules, known by their stored declared name; those made over HTTP are never
- * touched. A failure blocks nothing else.
- */
+/** Applies declared webhooks and alert rules by their stored names, and touches no others. A failure blocks nothing. */
 import { type Env, newWebhookSecret, readWebhookSecret, readWebhookUrl } from '../config';
 import type { Declared } from '../declaration';
 import { type AlertMembers, parseAlert } from '../job/alert/parse';

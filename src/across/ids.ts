@@ -16,10 +16,7 @@ onEmptied(() => {
   allListed = false;
 });
 
-/**
- * Notes that queues are about to take jobs under these ids. @param lookedInto no other queue has such a job
- * @returns the other queues
- */
+/** Notes that queues will take jobs under these ids. @param lookedInto no other queue has one @returns the others */
 export function noteIds(env: Env, places: readonly IdPlace[], lookedInto = false): Promise<IdPlace[]> {
   return atShards(
     env,

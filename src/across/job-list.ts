@@ -30,10 +30,7 @@ const CHUNK = 50;
 const PLACES = 2_000;
 /** Bytes that all queues give at once: they are in memory together. Each gives one job at least. */
 const GIVEN_AT_ONCE = 4 * MAX_PAGE_BYTES;
-/**
- * Calls to queues for one page; jobs looked at in vain, in all queues, and the minimum per queue. Rare matches give
- * short pages.
- */
+/** Bounds of one page: calls to queues, jobs looked at in vain in all queues, and the minimum of these per queue. */
 const MAX_CALLS = 100;
 const MAX_VAIN = 20_000;
 const LEAST_OF_QUEUE = 500;

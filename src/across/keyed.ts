@@ -31,10 +31,7 @@ export async function recall(env: Env, keyed: Keyed | undefined): Promise<BulkAn
   return unwrap(await queueObject(env, coordinator).recall<BulkAnswer>(onceFor(keyed.operation, 'all')));
 }
 
-/**
- * The answer to a request. A refused one may be the duplicate of one that succeeded: then that answer counts; else
- * the key is freed.
- */
+/** The answer to a request: the earlier one if a refused request is its duplicate; otherwise the key is freed. */
 export async function earlierIfRefused(env: Env, answer: BulkAnswer, keyed: Keyed | undefined): Promise<BulkAnswer> {
   if (answer.applied || !keyed) return answer;
   const { idempotency, operation } = keyed;

@@ -33,9 +33,7 @@ export async function homesOf(env: Env, ids: readonly string[]): Promise<Map<str
   );
 }
 
-/**
- * Runs `call` on the queue that holds the job. @returns its result; 404 when no queue has it or `id` is not a job id
- */
+/** Runs `call` on the queue that holds the job. @returns its result; 404 without a queue, or if `id` is not a job id */
 export async function withJob<T>(
   env: Env,
   id: string,

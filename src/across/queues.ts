@@ -1,7 +1,4 @@
-/**
- * Which queues one request asks: calls are bounded, so lists continue with the next ones, and requests that need all
- * queues must name them.
- */
+/** Which queues one request asks: at most some, so lists continue, and requests about all queues must name them. */
 import type { Env } from '../config';
 import { defined } from '../job/envelope/fields';
 import { type ApiError, unsupported } from '../job/errors';

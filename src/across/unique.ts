@@ -20,10 +20,7 @@ export function globalPolicy({ job }: BatchEntry): UniquePolicy | undefined {
   return job.unique?.scope === 'global' ? job.unique : undefined;
 }
 
-/**
- * Enqueues all entries (at least one), or none. @returns one job for each entry, in order
- * @throws {ApiError} with `details.index`; then nothing was enqueued
- */
+/** Enqueues all entries (at least one), or none. @returns a job for each, in order @throws {ApiError} with `index` */
 export async function enqueueReserved(
   env: Env,
   entries: readonly BatchEntry[],

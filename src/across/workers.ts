@@ -139,9 +139,7 @@ class FetchUnderWay {
   }
 }
 
-/**
- * Extends the worker's leases, then registers it: leases do not depend on the directory. @param requestId for the log
- */
+/** Extends the worker's leases, which do not depend on the directory, then registers it. @param requestId to log */
 export async function takeHeartbeat(env: Env, heard: Heartbeat, requestId: string): Promise<HeartbeatAnswer> {
   const [answers, told] = await Promise.all([extendLeases(env, heard), register(env, heard, requestId)]);
   const directives: (string | undefined)[] = [told, ...answers.map(({ directive }) => directive)];

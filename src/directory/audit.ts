@@ -1,6 +1,4 @@
-/**
- * The audit log, bounded in rows, bytes and age. A new entry displaces the oldest one of the actor with most entries.
- */
+/** The audit log, bounded in rows, bytes and age: a new entry displaces the oldest of the actor with most entries. */
 
 import type { Schema } from '../durable/schema';
 import { utf8Bytes } from '../job/bytes';

@@ -216,10 +216,7 @@ export class DirectoryLife {
     return this.dueQueues.due(Date.now()) !== undefined;
   }
 
-  /**
-   * A queue's numbers are outdated. @param dueAt its next due moment, epoch ms
-   * @returns when the directory looks after it, epoch ms
-   */
+  /** A queue's numbers are outdated. @param dueAt its next due moment @returns when the directory looks; epoch ms */
   queueChanged(queue: string, dueAt?: number): number | null {
     this.readings.changed(queue);
     const now = Date.now();

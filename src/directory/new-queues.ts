@@ -19,10 +19,7 @@ export class NewQueues {
 
   constructor(private readonly tables: Schema) {}
 
-  /**
-   * May this key create these queues? Known ones are free; else one row. @param most per key and day
-   * @throws {ApiError} 429
-   */
+  /** May this key create these queues? One row if any is new. @param most per key and day @throws {ApiError} 429 */
   admit(by: string, names: readonly string[], most: number, now: number): void {
     const existing = 'SELECT name FROM queues WHERE name IN (SELECT value FROM json_each(?))';
     const known = new Set(this.tables.rows<{ name: string }>(existing, JSON.stringify(names)).map(({ name }) => name));

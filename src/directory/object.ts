@@ -1,6 +1,4 @@
-/**
- * The directory knows which queues exist, and gives each the number in its job ids. Verbs: `verbs.ts`; life: `life.ts`.
- */
+/** The directory knows which queues exist, and numbers them for job ids. Verbs: `verbs.ts`; life: `life.ts`. */
 import type { Env } from '../config';
 import { followed } from '../durable/followed';
 import type { DirectoryApi, KnownQueue } from '../rpc/directory';

@@ -1,7 +1,4 @@
-/**
- * Operations under idempotency keys, with their queues: a repetition must not change which queues take part. Each
- * queue remembers its own part.
- */
+/** Operations under idempotency keys with their queues, so that a repetition has the same ones. */
 import type { Schema } from '../durable/schema';
 import { type Outcome, usedOtherwise } from '../job/errors';
 import type { KeyedOperation } from '../rpc/directory';
@@ -17,10 +14,7 @@ type Stored = Omit<KeyedOperation, 'replayed'>;
 export class OperationKeys {
   constructor(private readonly tables: Schema) {}
 
-  /**
-   * The operation of this key, or `operation` as a new one: two rows, later two to forget it.
-   * @returns 409 when the key was used for another request
-   */
+  /** The operation of this key, or `operation` as a new one, in two rows. @returns 409 for a key of another request */
   begin({ key, hash }: IdempotencyKey, operation: Stored): Outcome<KeyedOperation> {
     const now = operation.started_at;
     return this.tables.transaction(() => {

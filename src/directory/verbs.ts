@@ -47,10 +47,7 @@ export const VERBS = {
    */
   health: (life, mustWrite?: boolean) => life.health(Date.now(), mustWrite),
 
-  /**
-   * The numbers of these queues, if they exist. A queue without changes since it was asked is not asked again.
-   * @param fresh these are asked anyway
-   */
+  /** The numbers of these queues, asked only of those that changed since. @param fresh queues to ask anyway */
   readings: (life, queues: string[], fresh: string[]) => eventualOutcomeOf(() => life.readQueues(queues, fresh)),
   /**
    * The numbers of this queue are no longer what they were.
@@ -70,10 +67,7 @@ export const VERBS = {
   },
   /** What the code of the deployment declares; null: nothing ever. */
   declaration: ({ defaults }) => defaults.declared() ?? null,
-  /**
-   * Stores the code's new declarations and notifies the queues. Waits a moment for that. @returns how many have not
-   * confirmed yet
-   */
+  /** Stores the code's declarations and notifies the queues, for a moment. @returns how many have not confirmed */
   declare: async (life, declared: StoredDeclaration) => {
     life.defaults.declare(declared, Date.now());
     return await life.spread();
@@ -148,9 +142,7 @@ export const VERBS = {
       () => life.spread(),
     ),
 
-  /**
-   * The operation of this key, begun if need be under this id. @returns 409 when the key was used for another request
-   */
+  /** The operation of this key, begun if need be under this id. @returns 409 for a key of another request */
   beginOperation: (life, idempotency: IdempotencyKey, id: string) => life.beginOperation(idempotency, id),
   /** Which queue decides: `queue`, unless another was chosen before; null when the operation is not known. */
   coordinateOperation: ({ operations }, key: string, id: string, queue: string) =>
@@ -168,9 +160,7 @@ export const VERBS = {
   /** Workflows, the latest first, a page of them. */
   workflows: ({ workflows }, request: WorkflowListRequest) => workflows.page(request),
 
-  /**
-   * A worker is alive. Answers its directive, and whether queues must be notified that it may (or may not) get jobs.
-   */
+  /** A worker is alive. @returns its directive, and whether queues must learn that it may (or may not) get jobs */
   beat: ({ workers }, beat: WorkerBeat) => workers.beat(beat, Date.now()),
   /** Workers by id, a page of them. */
   workers: ({ workers }, request: WorkerListRequest) => workers.list(request, Date.now()),
@@ -209,10 +199,7 @@ export const VERBS = {
   },
   /** The directory itself: its shards in use. */
   shards: ({ tables }) => tables.rows<{ name: string }>('SELECT name FROM id_shards').map(({ name }) => name),
-  /**
-   * The directory itself: continues to note the ids of queues of an earlier release, and waits a moment for that.
-   * @returns how many queues are left
-   */
+  /** Continues to note the ids of queues of an earlier release, for a moment. @returns how many queues are left */
   listIds: (life) => life.listIds(),
 
   reset: (life) => life.reset(),

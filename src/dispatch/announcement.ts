@@ -41,10 +41,7 @@ export const VERSION_HEADER = 'Tocsin-Announcement';
 /** Longest version that is looked at, in characters. */
 const MAX_VERSION = 255;
 
-/**
- * Asks a handler Worker for its types. One without an announcement, or that fails, gets single envelopes of every
- * mapped type.
- */
+/** Asks a handler Worker for its types. Without an announcement it gets single envelopes of every mapped type. */
 export async function fetchAnnouncement(target: TargetConfig): Promise<Announcement | typeof NOT_RUNNING> {
   let answer: HandlerAnswer;
   try {

@@ -105,10 +105,7 @@ const [QUOTE, BACKSLASH, OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [0x
 /** The name of the list, as bytes. */
 const RESULTS = [...new TextEncoder().encode('results')];
 
-/**
- * Finds the entries of `{"results": [{…}, …]}` in byte chunks as they arrive; the marks of JSON are single bytes of
- * UTF-8. Entries are not validated here.
- */
+/** Finds the unvalidated entries of `{"results": [{…}, …]}` in byte chunks: the marks of JSON are single bytes. */
 export class EntryScanner {
   sawResults = false;
   private depth = 0;

@@ -27,10 +27,7 @@ import { type Allows, parseTargetUrl, TARGET_URL_RULE } from './target-url';
 /** The form of a call: several jobs, one job with its delivery, or the bare job. */
 export type Payload = 'batch' | 'envelope' | 'job';
 
-/**
- * How a target is called: the part of a service binding that is used. It makes the request itself: one that it is given
- * is made a second time.
- */
+/** How a target is called: the used part of a service binding. It makes its request itself, so none is made twice. */
 export interface Binding {
   fetch(url: string, init: RequestInit): Promise<Response>;
 }

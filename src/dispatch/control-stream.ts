@@ -1,7 +1,4 @@
-/**
- * The body of a call that stays open: the batch, then messages to the handler library (a cancellation, a reply). Only
- * for targets that announce `control`.
- */
+/** The body of an open call: the batch, then messages to the handler. Only for targets that announce `control`. */
 
 import type { ErrorData } from '../job/errors';
 

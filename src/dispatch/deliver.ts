@@ -37,9 +37,7 @@ export interface CallTerms {
   now(): number;
   /** Takes outcomes of a large answer while the rest of it arrives. Must not reject. */
   settle(outcomes: ReadonlyMap<string, AttemptOutcome>): Promise<void>;
-  /**
-   * Handles a message of a running handler. @returns the reply, once durable; rejects with `ApiError` for the handler
-   */
+  /** Handles a message of a running handler. @returns the durable reply; rejects with `ApiError` for the handler */
   hear(deliveryId: string, message: RunMessage): Promise<unknown>;
   /** Half a minute has passed, and the call continues. */
   goesOn(): void;
@@ -97,9 +95,7 @@ export class Call {
     return this.terms.deliveries;
   }
 
-  /**
-   * The job was cancelled or taken away: notifies the handler of an open call, else aborts a call without other jobs.
-   */
+  /** The job was cancelled or taken away: notifies the handler of an open call, or aborts a call of this job alone. */
   cancel(deliveryId: string): void {
     this.cancelled.add(deliveryId);
     if (this.line) this.line.cancel(deliveryId);

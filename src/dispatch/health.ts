@@ -1,7 +1,4 @@
-/**
- * Circuit breaker of a target: five delivery errors in a row (failing jobs do not count) stop it for a minute, then
- * one trial decides. The stop is stored.
- */
+/** Circuit breaker of a target: five delivery errors in a row (no failed jobs) stop it for a minute, then one trial. */
 
 import { isPausedUntil } from '../durable/backoff';
 

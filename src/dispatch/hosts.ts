@@ -17,10 +17,7 @@ import { type Allows, isLoopback, isPublicName, parseTargetUrl, TARGET_URL_RULE 
 
 const VARIABLE = 'ALLOWED_TARGET_HOSTS';
 
-/**
- * Reads the list: host names, or `*.name`, separated by spaces or commas. @throws {ApiError} 500
- * `invalid_configuration`
- */
+/** Reads host names, or `*.name`, separated by spaces or commas. @throws {ApiError} 500 `invalid_configuration` */
 export function readHostTargets(env: Record<string, unknown>, allows: Allows): TargetConfig[] {
   const entries = [...new Set(readListVariable(VARIABLE, env[VARIABLE]))];
   if (entries.length === 0) return [];

@@ -14,10 +14,7 @@ type Values = Record<string, unknown>;
 /** Makes the error of an entry of a table. */
 export type Wrong = (message: string, details?: Values) => ApiError;
 
-/**
- * The signing of an entry: its `secret` or `secret_binding`, and `signature`, else the variables.
- * @throws {ApiError} 500 `invalid_configuration`
- */
+/** The signing of an entry, from its members, else the variables. @throws {ApiError} 500 `invalid_configuration` */
 export function readSigning(key: string, options: Values, env: Values, wrong: Wrong): Signing {
   const own = options.signature === undefined ? undefined : parseSignatures(options.signature);
   if (own === undefined && options.signature !== undefined) {

@@ -1,8 +1,6 @@
 /** Backing off from what has just failed, where work can continue without it. */
 
-/**
- * Does a pause until `until` (epoch ms) last? One longer than `longest` (ms) predates a clock that was set back: over.
- */
+/** Does a pause until `until` (epoch ms) last? One beyond `longest` (ms) predates a clock that was set back: no. */
 export function isPausedUntil(until: number, now: number, longest: number): boolean {
   return now < until && until <= now + longest;
 }

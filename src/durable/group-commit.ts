@@ -34,10 +34,7 @@ export interface Memory {
   flush(): void;
   /** The transaction is committed: what it gathered becomes visible. */
   publish(): void;
-  /**
-   * Writes what the turn has left, in its own transaction. If that fails, every caller gets the error, and nothing
-   * stays.
-   */
+  /** Writes what the turn has left, in its own transaction. If that fails, nothing stays and every caller fails. */
   finish(): void;
 }
 

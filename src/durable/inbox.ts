@@ -1,7 +1,4 @@
-/**
- * The inbox: answers to repeatable messages by key, written in the transaction that acts, so a repetition changes
- * nothing.
- */
+/** Answers to repeatable messages by key, written in the transaction that acts: a repetition changes nothing. */
 import { usedOtherwise } from '../job/errors';
 import { piecesOf } from '../job/text';
 import { LIMIT, rows } from './sql';

@@ -38,10 +38,7 @@ export interface MessageKind<A = unknown> {
   due(now: number, except: readonly string[], limit: number): readonly string[];
   /** When the next message to an address other than `except` is due, epoch ms. Infinity: there is none. */
   nextAt(except: readonly string[]): number;
-  /**
-   * Sends the next messages to an address, if any, and forgets them once taken. Rejects: send again.
-   * @returns the result of the receiver's answer here
-   */
+  /** Sends the next messages to an address, and forgets those taken. @returns what the answer led to; rejects: again */
   deliver(address: string): Promise<A>;
 }
 
@@ -106,9 +103,7 @@ export class OutboxRelay {
     return Number.isFinite(next) ? Math.max(next, now) : undefined;
   }
 
-  /**
-   * Serves an address now. @returns the result of {@link MessageKind.deliver}; on rejection the message is sent later
-   */
+  /** Serves an address now. @returns the result of {@link MessageKind.deliver}; on rejection it is sent later */
   deliver<A>(kind: MessageKind<A>, address: string): Promise<A> {
     const running = this.busy.get(idOf(kind, address))?.done as Promise<A> | undefined;
     return running ?? this.serve(kind, address);

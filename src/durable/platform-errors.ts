@@ -34,9 +34,7 @@ const DAY_MS = 24 * 3_600_000;
 /** The members by which the runtime marks an error. */
 type Marked = Error & { overloaded?: unknown; retryable?: unknown; durableObjectReset?: unknown };
 
-/**
- * The error data of a thrown error of this code, an object or the platform; undefined: a defect. @param now epoch ms
- */
+/** The error data of a thrown error of this code, an object or the platform; undefined: a defect. @param now in ms */
 export function errorDataOf(thrown: unknown, now = Date.now()): ErrorData | undefined {
   return (
     apiErrorData(thrown) ??

@@ -139,10 +139,7 @@ export class Schema {
     return this.storage.transactionSync(change);
   }
 
-  /**
-   * Why the database cannot be used now, if so. {@link ApiError}: leave it as it is; else the storage failed, maybe
-   * briefly.
-   */
+  /** Why the database cannot be used now, if so. {@link ApiError}: leave it as it is; else the storage failed. */
   get refusal(): Error | undefined {
     try {
       this.exist();

@@ -18,10 +18,7 @@ interface Waiting {
 
 const clients = { count: 0, bytes: 0 };
 
-/**
- * Forgets clients that left silently. Absent before compatibility date 2025-05-05 without `enable_weak_ref`: they
- * count on.
- */
+/** Forgets clients that left silently. Without `enable_weak_ref` before 2025-05-05 they count on. */
 const dropped: Pick<FinalizationRegistry<Waiting>, 'register' | 'unregister'> | undefined =
   typeof FinalizationRegistry === 'function'
     ? new FinalizationRegistry<Waiting>((waiting) => leave(waiting))

@@ -85,10 +85,7 @@ export interface AnswerOf<Body, Status extends number> extends Response {
   readonly [ANSWERED]: { body: Body; status: Status };
 }
 
-/**
- * An answer of this type, for comparison with a contract. Body and status exist in types only. If the status is one of
- * several, it is an answer of each.
- */
+/** An answer of this type; of several statuses, an answer of each. Body and status exist in types only. */
 export type Answer<Body, Status extends number = 200> = Status extends number ? AnswerOf<Body, Status> : never;
 
 /** A JSON answer, as the caller may see it. */
@@ -137,9 +134,7 @@ export function noContent(c: AppContext, headers: Record<string, string> = {}): 
   return respond(c, null, 204, headers) as Answer<null, 204>;
 }
 
-/**
- * The Python SDK asks for the protocol's type like every other, but reads only plain JSON. Its library identifies it.
- */
+/** The Python SDK accepts the protocol's type like every other, but reads only plain JSON. Its library names it. */
 const READS_PLAIN_JSON_ONLY = /^python-httpx\//i;
 
 /** A client that accepts only plain JSON gets that media type. */

@@ -45,9 +45,7 @@ export function serve<Contracts extends Record<string, Contract>>(
 /** Operators' routes are below this path. */
 export const ADMIN_PREFIX = '/ojs/v1/admin';
 
-/**
- * The scope of a route that declares none, and of an unknown path: by the users of the path, and whether it only reads.
- */
+/** The scope of a route that declares none, and of an unknown path: by its users, and whether it only reads. */
 export function defaultScope(method: string, path: string): Scope {
   const side = path === ADMIN_PREFIX || path.startsWith(`${ADMIN_PREFIX}/`) ? 'admin' : 'data';
   return `${side}:${method === 'GET' || method === 'HEAD' ? 'read' : 'write'}`;

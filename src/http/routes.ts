@@ -47,10 +47,7 @@ const PREFIX = '/ojs/v1';
 /** A route at its full path, with the scope that holds. */
 export type MountedRoute = Route & Rules;
 
-/**
- * If two routes match the same path, the earlier one answers: `jobs/bulk` comes before `jobs/:id`, `_default` before
- * `:name`.
- */
+/** The first route that matches answers: `jobs/bulk` comes before `jobs/:id`, `_default` before `:name`. */
 export const ROUTES: readonly MountedRoute[] = [
   ...below('', systemRoutes, metricsRoutes, uiRoutes),
   ...below(PREFIX, bulkRoutes, jobRoutes, historyRoutes, workerRoutes, progressRoutes, resultRoutes, checkpointRoutes),
@@ -105,9 +102,7 @@ function isPublic(path: string): boolean {
   return publicPaths.has(path) || publicFolders.some((folder) => `${path}/`.startsWith(folder));
 }
 
-/**
- * The rules of a request without a route. A path that is public for one method is public for all: 405 without a key.
- */
+/** The rules of a request without a route: a path that is public for one method answers 405 without a key. */
 export function rulesElsewhere(method: string, path: string): Rules {
   const scope = isPublic(path) ? 'public' : defaultScope(method, path);
   // A browser asks before it sends a request, and without what that will bring.

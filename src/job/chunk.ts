@@ -1,7 +1,4 @@
-/**
- * A chunked handler takes many jobs of its type in one call: a full chunk, or those that wait once the oldest has
- * waited long enough.
- */
+/** A chunked handler takes many jobs of a type in one call: a full chunk, or fewer once the oldest waited enough. */
 import { describe, described, inPolicy, type Reader, readInteger, readObject, readWord } from './envelope/fields';
 import { notInPolicy, readMembers, required } from './envelope/members';
 import { outcomeOf } from './errors';

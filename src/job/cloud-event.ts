@@ -1,7 +1,4 @@
-/**
- * A CloudEvent 1.0 as a job (`docs/guides/cloudevents.md`). Its form in HTTP is read elsewhere; here it is an object of
- * its attributes and its data.
- */
+/** A CloudEvent 1.0, an object of its attributes and data, as a job (`docs/guides/cloudevents.md`). */
 import { optional, reader, readInteger, readName, readQueueName } from './envelope/fields';
 import { isJobType, TYPE_RULE } from './envelope/names';
 import { type ParseContext, type ParsedJob, parseJob, readTime } from './envelope/parse';
@@ -40,9 +37,7 @@ const readPriority = reader(
   '',
 );
 
-/**
- * Reads an event as a job. @throws {ApiError} 400 naming the attribute that no job can have; 413 for what is too large
- */
+/** Reads an event as a job. @throws {ApiError} 400 naming the attribute that no job can have; 413 if too large */
 export function parseEvent(event: Event, ctx: ParseContext): ParsedJob {
   const prefix = ctx.path === undefined ? '' : `${ctx.path}.`;
   const at = (name: string) => prefix + name;

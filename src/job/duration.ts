@@ -57,9 +57,7 @@ function inRange(ms: number): number | undefined {
   return rounded >= 0 && rounded <= MAX_DURATION_MS ? rounded + 0 : undefined;
 }
 
-/**
- * Writes whole ms (0 … {@link MAX_DURATION_MS}) as ISO 8601 that {@link parseDuration} reads back: `PT0.1S`, `P1DT2H`.
- */
+/** Writes whole ms (0 … {@link MAX_DURATION_MS}) as {@link parseDuration} reads them: `PT0.1S`, `P1DT2H`. */
 export function formatDuration(ms: number): `P${string}` {
   const days = Math.floor(ms / DAY);
   const hours = Math.floor((ms % DAY) / HOUR);

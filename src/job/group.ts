@@ -24,9 +24,7 @@ export function groupOf({ group, rate_limit }: Pick<JobBody, 'group' | 'rate_lim
   return isObject(rate_limit) && typeof rate_limit.key === 'string' ? rate_limit.key : undefined;
 }
 
-/**
- * `fair`: groups with few waiting jobs first, the others in turns. `strict`: one job of a group at a time, in order.
- */
+/** `fair`: groups with few waiting jobs first, others in turns. `strict`: one job of a group at a time, in order. */
 export const GROUP_ORDERS = ['fair', 'strict'] as const;
 export type GroupOrder = (typeof GROUP_ORDERS)[number];
 
@@ -85,9 +83,7 @@ const within = (min: number, max: number): Reader<number> =>
     },
   );
 
-/**
- * Values by group name, or by a prefix and `*`. No two patterns may match the same name: precedence would be unclear.
- */
+/** Values by group name, or by a prefix and `*`. No name may match two patterns: precedence would be unclear. */
 const byName = <T>(read: Reader<T>): Reader<Record<string, T>> =>
   described(
     () => ({ type: 'object', additionalProperties: describe(read), maxProperties: MAX_NAMED }),
@@ -154,9 +150,7 @@ const readOverride = readMembers(
   notInPolicy,
 );
 
-/**
- * Reads an override of one group. @throws {ApiError} 400 for a wrong type or no member; 422 out of bounds or unknown
- */
+/** Reads an override of one group. @throws {ApiError} 400: a wrong type or no member; 422: out of bounds, unknown */
 export function readGroupChange(input: unknown): GroupChange {
   const change = readOverride(input, '');
   if (Object.keys(change).length > 0) return change;

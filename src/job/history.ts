@@ -1,6 +1,4 @@
-/**
- * A job's history, from its own record: timestamps and errors. It lacks what the record lacks (an operator's pause).
- */
+/** A job's history, from its own record: timestamps and errors, without an operator's pause. */
 import type { JobErrorEntry, JobHistory, JobRecord } from './record';
 import type { JobState } from './states';
 import { formatInstant } from './time';

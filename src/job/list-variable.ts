@@ -1,8 +1,6 @@
 import { invalidConfiguration } from './errors';
 
-/**
- * A variable's entries, separated by commas or spaces. @throws {ApiError} 500 `invalid_configuration` unless it is text
- */
+/** A variable's entries, separated by commas or spaces. @throws {ApiError} 500 unless it is text */
 export function readListVariable(name: string, value: unknown): string[] {
   if (value === undefined || value === null) return [];
   if (typeof value === 'string') return value.split(/[\s,]+/).filter(Boolean);

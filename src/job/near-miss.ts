@@ -10,10 +10,7 @@ export function slipsAllowed(length: number): number {
   return Math.min(MAX_SLIPS, Math.max(1, Math.floor(length / CHARS_PER_SLIP)));
 }
 
-/**
- * Edits between two texts (insert, delete, replace, swap neighbours); `max + 1` beyond `max`. Reads only the band
- * within `max`.
- */
+/** Edits (insert, delete, replace, swap neighbours) between two texts; `max + 1` for more. Reads only that band. */
 export function slipsBetween(a: string, b: string, max: number): number {
   const tooMany = max + 1;
   if (Math.abs(a.length - b.length) > max) return tooMany;
@@ -76,9 +73,7 @@ export function didYouMean(written: string, known: Iterable<string>): string {
   return meant === undefined ? '' : ` Did you mean "${meant}"?`;
 }
 
-/**
- * ` Did you mean "…"?` for a slip, or for the beginning or end of a known name (`attempts` of `max_attempts`); or ``.
- */
+/** ` Did you mean "…"?` for a slip, or the beginning or end of a known name (`attempts` of `max_attempts`); or ``. */
 export function suggestion(name: string, known: readonly string[]): string {
   const part = name.toLowerCase();
   const isPart = (other: string) => {

@@ -11,9 +11,7 @@ export const DEFAULT_QUEUE = 'default';
 export interface OptionFacts {
   stored?: true;
   shown?: true;
-  /**
-   * It may change while the job waits; `itself`: by its own code. `plain`: the new value replaces it, null removes it.
-   */
+  /** It may change while the job waits; `itself`: by its own code. `plain`: replaced as a whole, removed by null. */
   patch?: 'plain' | 'itself';
   /** It is a point in time: stored as epoch ms, and not for a job that is made of this one. */
   moment?: true;

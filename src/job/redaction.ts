@@ -31,10 +31,7 @@ export const holdsRedacted = (json: string) =>
 /** The namespace of pseudonyms, so that they are not a hash of anything else. */
 const SPACE = '6f1d3f0a-5a52-4c52-9a0e-6d2b7d1f0c11';
 
-/**
- * Makes pseudonyms, equal for equal texts: `[redacted:3fa9c1d20b7e]`. They cannot be tested for guesses without the
- * secret.
- */
+/** Makes pseudonyms, `[redacted:3fa9c1d20b7e]`, equal for equal texts. Without the secret no guess can be tested. */
 export function pseudonyms(secret: string): (text: string) => string {
   const space = nameBased(secret, SPACE);
   return (text) => {

@@ -2,10 +2,7 @@
 import { isObject } from './envelope/fields';
 import { REDACTED } from './redaction';
 
-/**
- * How a secret is shown. `whole`: not at all. `url`: the origin only. `inside`: words as they are, of objects the
- * names of members.
- */
+/** How a secret is shown. `whole`: not. `url`: the origin. `inside`: words, and of objects the names of members. */
 export type Mask = 'whole' | 'url' | 'inside';
 
 export type SecretMembers<T> = { readonly [Name in keyof T]?: Mask };

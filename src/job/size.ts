@@ -22,10 +22,7 @@ export function bytesOf(text: string): number {
   return text.length <= SHORT ? 3 * text.length : utf8Bytes(text);
 }
 
-/**
- * Items in order, in groups of at most `max` bytes and `most` items; a larger item is its own group.
- * @param joins may an item follow those of a group?
- */
+/** Items in order, in groups of at most `max` bytes and `most` items, or of one. @param joins may it follow a group? */
 export function* grouped<T>(
   items: Iterable<T>,
   sizeOf: (item: T) => number,

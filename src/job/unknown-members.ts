@@ -14,9 +14,7 @@ export class UnknownMembers {
   /** By what is the same in every entry of a list: the path after the last index. */
   private readonly texts = new Map<string, string>();
 
-  /**
-   * Notes members that are not `known`; null counts as absent. @param path of `given`, with a dot at its end, or empty
-   */
+  /** Notes members that are not `known`; null is absent. @param path of `given` with a dot at its end, or empty */
   note(given: Record<string, unknown>, known: ReadonlySet<string>, path: string, verdict: Verdict): void {
     for (const name in given) {
       if (known.has(name) || given[name] === null) continue;
@@ -45,10 +43,7 @@ export class UnknownMembers {
 /** The path of what has this member, with a dot at its end, or empty. */
 const pathBefore = (field: string) => field.slice(0, field.lastIndexOf('.') + 1);
 
-/**
- * Refuses unknown members where a value is stored. @param values members that hold it, the most likely one first
- * @throws {ApiError} 400 naming the first one
- */
+/** Refuses unknown members where a value is stored. @param values that hold it, the likeliest first @throws 400 */
 export function refuseOthers(
   given: Record<string, unknown>,
   values: readonly string[],

@@ -109,8 +109,5 @@ export interface KeyedOperation {
   replayed: boolean;
 }
 
-/**
- * What the objects of the directory's class answer: the directory, its shards, webhooks and pools. Their table of verbs
- * says what each means.
- */
+/** What objects of the directory's class answer: it, its shards, webhooks, pools. Their verbs tell what each means. */
 export type DirectoryApi = Answers<VerbTables['directory']>;

@@ -16,10 +16,7 @@ export interface EnqueuedJob {
   /** Its body is empty if it equals that of the entry: the sender has that, and many do not fit into a message. */
   record: JobRecord;
   layers: LowerLayers;
-  /**
-   * When a job with an empty body starts and expires, if it has such times; epoch ms. Relative times count from the
-   * first request.
-   */
+  /** When a job with an empty body starts and expires, epoch ms. Relative times count from the first request. */
   scheduled_at?: number;
   expires_at?: number;
   /** It existed already, and the unique policy of the entry said to leave it at that. */

@@ -1,7 +1,4 @@
-/**
- * The answers of a workflow object over RPC. Errors of the product's rules are returned as data, and a write is
- * answered only when it is durable.
- */
+/** The answers of a workflow object over RPC: refusals are data, and a write is durable when answered. */
 
 import type { Outcome } from '../job/errors';
 import type { EventType, LoggedData } from '../job/event-data';
@@ -74,10 +71,7 @@ export type WorkflowEvent = {
 
 /** A workflow's answer to a report of endings. */
 export interface EndingsReceipt {
-  /**
-   * Jobs of that queue that the workflow has decided to start, but whose ids it does not know yet. The queue must
-   * remember them.
-   */
+  /** Jobs of that queue that are decided, but whose ids the workflow does not know yet. The queue remembers them. */
   unrecorded: number[];
   /** The resulting events, for the live feed. */
   events: WorkflowEvent[];

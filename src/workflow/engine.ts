@@ -234,10 +234,7 @@ export class WorkflowEngine {
     return Map.groupBy(this.record.unstarted(), (step) => nodeAt(this.record.plan, step).queue as string);
   }
 
-  /**
-   * Starts jobs in one queue, some at a time; those left for later are sent again. @throws {ApiError} if it takes
-   * none now
-   */
+  /** Starts jobs in one queue, some now and the others later. @throws {ApiError} if it takes none now */
   private async start(queue: string, steps: readonly number[]): Promise<void> {
     let refused: unknown;
     let isAnyTaken = false;

@@ -61,10 +61,7 @@ export class WorkflowStore {
     return rows.map(({ data }) => JSON.parse(data) as LogEntry);
   }
 
-  /**
-   * Adds to the log. One row written, and one for each large result; more for endings that one row does not hold.
-   * @returns what the log has now
-   */
+  /** Adds to the log: one row, more for large results and many endings. @returns what the log has now */
   append(entry: LogEntry): LogEntry[] {
     if (entry.kind !== 'ended') {
       this.write('log', ++this.entries, entry);

@@ -77,10 +77,7 @@ export function scheduleNameOf(system: string, { queue, id }: Pick<Origin, 'queu
   return `${name}-${createHash('sha256').update(plain).digest('hex').slice(0, 8)}`;
 }
 
-/**
- * A job's id: a UUIDv7 of its creation there and a hash of its identity, so a job that was moved already is refused.
- * @param within the prefix or schema
- */
+/** A UUIDv7 of a job's creation and a hash of its identity, so it moves once. @param within the prefix or schema */
 export function idOf(
   system: string,
   within: string,

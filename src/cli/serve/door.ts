@@ -1,7 +1,4 @@
-/**
- * A process that uses a state folder: it holds the lock and answers at the door, a socket that other commands know.
- * Both are mended if `run` is emptied.
- */
+/** A process with a state folder: it holds the lock and a socket for other commands, mended if `run` is emptied. */
 import { randomUUID } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';

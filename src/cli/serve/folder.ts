@@ -99,10 +99,7 @@ interface Mark {
 /** The schemas of what a folder has, as far as they were noted. */
 export const schemasOf = ({ path }: StateFolder): Schemas => readMark(join(path, MARK)).schemas ?? {};
 
-/**
- * Notes the schemas of a folder's state. @param supported what the Worker can open
- * @throws {CliError} where the folder has a newer one
- */
+/** Notes the schemas of a state. @param supported by the Worker @throws {CliError} where the folder has a newer one */
 export function noteSchemas(folder: StateFolder, supported: Schemas): void {
   const file = join(folder.path, MARK);
   const mark = readMark(file);

@@ -1,7 +1,4 @@
-/**
- * The deliveries of one webhook: a row each, written two or three times. Pending ones are also in memory, so they
- * need no index.
- */
+/** The deliveries of one webhook: a row each, written two or three times. Pending ones are also in memory. */
 import { put, readFact, rows, writeMeta } from '../../durable/sql';
 import type { DeliveryVerdict } from '../../job/webhook/schedule';
 import { DELIVERY_STATUSES, type DeliveryStatus } from '../../job/webhook/subscription';

@@ -1,7 +1,4 @@
-/**
- * Enqueues many jobs, some of which may be refused. `partial` accepts what can be accepted and reports on each entry;
- * `atomic` accepts all or none.
- */
+/** Enqueues many jobs: `partial` takes those that can be accepted and reports on each; `atomic` takes all or none. */
 
 import { enqueueAllOrNone, enqueueEach, ROLLED_BACK } from '../../across/enqueue-many';
 import { Telling } from '../../across/receipts';

@@ -21,10 +21,7 @@ export function readWaitMs(c: AppContext): number {
   return (integerParam(c, 'wait', 0, MAX_WAIT_S) ?? MAX_WAIT_S) * 1000;
 }
 
-/**
- * The answer to a request for a preview; undefined for any other one.
- * @throws {ApiError} 400 when `dry_run` is not a boolean, and as `select`
- */
+/** The answer to a request for a preview, else undefined. @throws {ApiError} 400 for `dry_run`, and as `select` */
 export async function previewOf(
   c: AppContext,
   action: BulkAction,
@@ -73,10 +70,7 @@ export async function operateOn(
   return { summary, headers: { ...locationOf(summary), ...(keyed?.replayed && REPLAYED) } };
 }
 
-/**
- * The same for jobs named by `filter`.
- * @throws {ApiError} as {@link operateOn}; 400 for a condition outside the filter
- */
+/** {@link operateOn} for jobs named by `filter`. @throws {ApiError} 400 also for a condition outside the filter */
 export function operateByFilter(
   c: AppContext,
   action: BulkAction,
@@ -86,10 +80,7 @@ export function operateByFilter(
   return operateOn(c, action, body, (now) => filterFromBody(body.filter, now), options);
 }
 
-/**
- * Acts on all jobs that match the `filter` of the request, or on none.
- * @throws {ApiError} as {@link operateByFilter}; 422 when too many match
- */
+/** Acts on all jobs that match the `filter`, or on none. @throws {ApiError} those of {@link operateByFilter}; 422 */
 export async function allOrNoneByFilter(
   c: AppContext,
   action: BulkAction,

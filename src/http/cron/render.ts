@@ -54,10 +54,7 @@ export function renderCron(view: CronView, ahead = false): contract.CronStatus {
   });
 }
 
-/**
- * The answer about one entry, flat and under its names.
- * @param isFlat is `cron` the expression? SDKs read that, other clients the entry
- */
+/** The answer about one entry, flat and under its names. @param isFlat is `cron` the expression, as SDKs read it? */
 export function renderCronAnswer(view: CronView, isFlat: boolean): contract.CronAnswer {
   const entry = renderCron(view, true);
   return { ...entry, cron: isFlat ? entry.cron : entry, cron_job: entry };

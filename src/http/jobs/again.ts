@@ -34,10 +34,7 @@ const CLONED_FROM = 'cloned_from';
 /** Members of `meta` that belong to one job. */
 const OF_ITS_REQUEST = ['traceparent', 'tracestate', UNDO_OF];
 
-/**
- * Retries a job, perhaps with other arguments, another `meta`, or another place and policy. @throws {ApiError} 400,
- * 404, 409, 413, 422
- */
+/** Retries a job, perhaps with other arguments, `meta`, place or policy. @throws {ApiError} 400, 404, 409, 413, 422 */
 export async function retryEdited(c: AppContext): Promise<JobView> {
   const body = (await readOptionalBody(c, MAX_ENVELOPE_BYTES, parseEnvelope)) ?? {};
   refuseRedacted(c, body, 'args');

@@ -38,9 +38,7 @@ export function limitHeaders(jobs: readonly EnqueuedJob[]): Record<string, strin
   };
 }
 
-/**
- * The warnings for producers, once each: members of the body, and headers (RFC 7234, 5.5). Both empty if all is well.
- */
+/** Warnings for producers, once each: members of the body, and headers (RFC 7234, 5.5). Empty if all is well. */
 export function warningsOf(
   about: readonly Warned[],
   unknown?: UnknownMembers,

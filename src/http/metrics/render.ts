@@ -29,10 +29,7 @@ function oldestOf(queues: readonly QueueReading[]): number | null {
   return times.length === 0 ? null : Math.min(...times);
 }
 
-/**
- * @param shown number of queues shown one by one, those with most jobs first @param queue the only one that was asked
- * about
- */
+/** @param shown number of queues shown, those with most jobs first @param queue the only one that was asked about */
 export function renderStats({ queues, total, workers, at: read_at }: Reading, shown: number, queue?: string): Stats {
   const now = Math.max(read_at, Date.now());
   const recent = recentOf(queues);

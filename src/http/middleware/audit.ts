@@ -40,9 +40,7 @@ async function record(c: AppContext, entry: AuditEntry): Promise<void> {
   }
 }
 
-/**
- * A refusal, a preview, a repeated answer and an existing state have changed nothing; for a failure that is unknown.
- */
+/** Refusals, previews, repeated answers and existing states changed nothing; for a failure that is unknown. */
 function mayHaveChanged(c: AppContext, { status, headers }: Response): boolean {
   if ((status >= 400 && status < 500) || c.get('unchanged')) return false;
   return headers.get('Idempotency-Replayed') === null && c.get('answer')?.dry_run !== true;

@@ -1,7 +1,4 @@
-/**
- * Answers mistakes in the deployment's variables and code before a request has any effect; reports about attempts
- * continue.
- */
+/** Answers mistakes in variables and code before a request has any effect; reports about attempts continue. */
 import { checkPlace } from '../../across/place';
 import { type Env, readConfig } from '../../config';
 import type { Check } from '../route';

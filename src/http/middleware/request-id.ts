@@ -10,9 +10,7 @@ export const requestId: Check = (c) => {
   c.get('headers')['X-Request-ID'] = id;
 };
 
-/**
- * The random end of this isolate's ids; made on first use, because a module may not ask for randomness while it loads.
- */
+/** The random end of this isolate's ids, made on first use: a loading module may not ask for randomness. */
 let end: string | undefined;
 let counter = 0;
 

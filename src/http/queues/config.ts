@@ -85,10 +85,7 @@ const SETTINGS: Record<string, Setting> = {
   dead_letter: { key: 'dead_letter', read: (value, field) => readDeadLetter(value, field).retention ?? {} },
 };
 
-/**
- * Reads a partial configuration; null returns a setting to its default.
- * @throws {ApiError} 400 for a malformed setting, 422 for one that is not offered
- */
+/** Reads a partial configuration; null returns a setting to its default. @throws {ApiError} 400; 422: not offered */
 export function parseQueueConfig(input: Record<string, unknown>): SettingsChange {
   const { backpressure, ...others } = input;
   const change: Record<string, unknown> = {};

@@ -1,7 +1,4 @@
-/**
- * The settings of every queue without its own. `_default` is not the name of a queue, so they are not settings of one;
- * below `/admin` they are the same.
- */
+/** The settings of every queue without its own. `_default` names no queue; the routes below `/admin` are the same. */
 
 import { type QueueDefaults, queueDefaults } from '../../contract/queues';
 import { unwrap } from '../../job/errors';

@@ -1,6 +1,4 @@
-/**
- * How long the body of a request may take to arrive: a client must not hold a request open by sending next to nothing.
- */
+/** Bounds how long a body may take to arrive: a client must not hold a request open by sending next to nothing. */
 import { type ApiError, refusal } from '../../job/errors';
 
 /** Time for any body, ms. */

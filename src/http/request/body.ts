@@ -15,10 +15,7 @@ export const MAX_BATCH_BYTES = 16 * MAX_ENVELOPE_BYTES;
 /** Largest body that is read to its end only to refuse it, in bytes. */
 const MAX_DRAINED_BYTES = 8 * MAX_BATCH_BYTES;
 
-/**
- * A body that declares at most this length is read whole, and counts when it has arrived. Others begin with this
- * buffer.
- */
+/** A body that declares at most this length is read whole, and counts on arrival. Others begin with this buffer. */
 const SMALL_BYTES = 16_384;
 
 const LARGEST_READ = 8 * SMALL_BYTES;
@@ -63,11 +60,7 @@ export function mediaTypeOf(c: AppContext): string {
   return c.req.header('Content-Type')?.split(';', 1)[0]?.trim().toLowerCase() ?? '';
 }
 
-/**
- * Whatever JSON the body is; undefined when there is none.
- * @param types media types that it may have
- * @throws {ApiError} as {@link readBody}
- */
+/** Any JSON body; undefined without one. @param types its media types @throws {ApiError} as {@link readBody} */
 export async function readJson(
   c: AppContext,
   maxBytes: number,

@@ -18,10 +18,7 @@ export function refuseMembers(body: Record<string, unknown>, known: KnownMembers
   }
 }
 
-/**
- * The error for a name that is not among `known`: it says which one was probably meant.
- * @param path of what has it, with a dot at its end
- */
+/** The error for a name that is not among `known`, with the one probably meant. @param path with a dot at its end */
 export function unknownName(name: string, what: string, known: readonly string[], path = '') {
   const field = path + cut(name, MAX_NAME);
   const others = known.length === 0 ? 'it has none' : `there are ${known.join(', ')}`;

@@ -18,9 +18,7 @@ export function creatorOf(c: AppContext): string | undefined {
   return (caller.name ?? caller.key_hint ?? undefined)?.slice(0, MAX_CREATOR);
 }
 
-/**
- * Call before a request that may create these queues. @throws {ApiError} 429 when its key has created too many today
- */
+/** Call before a request that may create these queues. @throws {ApiError} 429 above its key's bound for a day */
 export async function mayCreate(c: AppContext, queues: Iterable<string>): Promise<void> {
   await admitQueues(c.env, creatorOf(c), queues);
 }

@@ -10,10 +10,7 @@ const MAX_OFFSET = 100_000;
 /** Default pages: 50 at a time, or in operators' lists 20. */
 export type PagingStyle = 'limit' | 'page';
 
-/**
- * Reads the paging parameters; too large or small values are clamped. @throws {ApiError} 400 for one that is not an
- * integer
- */
+/** Reads the paging parameters; values out of bounds are clamped. @throws {ApiError} 400 for other than integers */
 export function readPaging(c: AppContext, style: PagingStyle = 'limit'): Paging {
   const page = integerParam(c, 'page', 1, MAX_OFFSET);
   const perPage = integerParam(c, 'per_page', 1, 100);
@@ -42,10 +39,7 @@ export function pagination(paging: Paging, { total, hasMore, nextCursor }: PageP
   };
 }
 
-/**
- * The members of a list besides its items. @param page `atLeast`: its total is a lower bound; `searched`: it was
- * searched for
- */
+/** The members of a list besides its items. @param page `atLeast`: `total` is a lower bound; `searched`: by a search */
 export function listMembers(
   paging: Paging,
   page: PagePlace & { atLeast?: boolean; searched?: number },

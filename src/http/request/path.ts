@@ -16,11 +16,7 @@ export function queueNameIn(c: AppContext): string {
   throw invalidRequest('name', `The queue name ${QUEUE_RULE}.`);
 }
 
-/**
- * Calls the queue that has a job.
- * @param id default: the job that `:id` names
- * @throws {ApiError} as the queue answers; 404 when no queue has the job
- */
+/** Calls the queue that has a job. @param id default: that of `:id` @throws {ApiError} as the queue answers; 404 */
 export async function callJob<T>(
   c: AppContext,
   call: (queue: QueueApi, id: string, name: string) => Promise<Outcome<T>>,

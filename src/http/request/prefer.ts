@@ -4,10 +4,7 @@ import type { AppContext } from '../context';
 /** Marks an answer that leaves out the content of the request. */
 export const MINIMAL = { 'Preference-Applied': 'return=minimal' };
 
-/**
- * Does the client ask only for what it cannot know, `return=minimal`? Of several preferences for the answer the first
- * counts.
- */
+/** Does the client ask for `return=minimal`, only what it cannot know? The first of several preferences counts. */
 export function prefersMinimal(c: AppContext): boolean {
   const preferences = c.req.header('Prefer')?.split(',') ?? [];
   for (const preference of preferences) {

@@ -4,11 +4,7 @@ import { holdsRedacted, REDACTED } from '../../job/redaction';
 import type { AppContext } from '../context';
 import type { JsonObject } from './body';
 
-/**
- * A value that was hidden from the editor would be lost if it were written as shown.
- * @param field that is at fault
- * @throws {ApiError} 422
- */
+/** A hidden value would be lost if it were written as shown. @param field at fault @throws {ApiError} 422 */
 export function refuseRedacted(c: AppContext, given: JsonObject, field: string): void {
   if (c.get('redact') && holdsRedacted(JSON.stringify(given))) throw wouldBeLost(field);
 }

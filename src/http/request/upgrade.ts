@@ -2,11 +2,7 @@
 import { refusal } from '../../job/errors';
 import type { Answer, AppContext } from '../context';
 
-/**
- * The subprotocols that a client offers.
- * @param elsewhere the same over plain HTTP
- * @throws {ApiError} 426 when the request is not an upgrade
- */
+/** The subprotocols offered. @param elsewhere the same over plain HTTP @throws {ApiError} 426 without an upgrade */
 export function offeredProtocols(c: AppContext, elsewhere: string): string[] {
   if (c.req.header('Upgrade')?.toLowerCase() !== 'websocket') {
     throw refusal(426, 'invalid_request', 'This path is a WebSocket: send "Upgrade: websocket".', {

@@ -1,7 +1,4 @@
-/**
- * The schemas of jobs: below `/admin/schemas` by type and version, below `/schemas` by URI too, as the OJS SDKs use
- * them.
- */
+/** Schemas of jobs: below `/admin/schemas` by type and version, below `/schemas` by URI too, as OJS SDKs use them. */
 
 import * as contract from '../../contract/schemas';
 import { readPathName } from '../../job/envelope/fields';
@@ -88,9 +85,7 @@ async function named(c: AppContext): Promise<RegisteredSchema> {
   return found;
 }
 
-/**
- * Removes the version in the path; without one everything that the name means: the schema of a URI, or all of a type.
- */
+/** Removes the version in the path; without one, the schema of the URI or all schemas of the type that it names. */
 async function remove(c: AppContext) {
   const name = pathParam(c, 'name');
   const version = c.req.param('version');

@@ -37,10 +37,7 @@ const MAX_WAIT_MS = 20_000;
 
 /** Interval between blanks, ms. */
 const BLANK_EVERY_MS = 250;
-/**
- * Blanks before jobs are handed over, and the time after each, ms: only then the absence of a client that has just left
- * shows.
- */
+/** Blanks before jobs are handed over, and the time after each, ms: they show that a client has just left. */
 const LAST_BLANKS = 2;
 const LAST_BLANK_MS = 10;
 const BLANK = new TextEncoder().encode(' ');

@@ -76,9 +76,7 @@ async function show(c: AppContext) {
   return answer(c, renderWorkflow(view, await runningJobs(c.env, view)));
 }
 
-/**
- * The Go SDK cannot read a workflow in which the result of a step is anything but an object. Its library identifies it.
- */
+/** The Go SDK cannot read a workflow whose step has a result other than an object. Its library names it. */
 const readsObjectsOnly = (c: AppContext) =>
   saysVersion(c) && /^Go-http-client\//.test(c.req.header('User-Agent') ?? '');
 

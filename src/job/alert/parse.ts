@@ -52,11 +52,7 @@ export const readAlertRule = readMembers(
   notMember,
 );
 
-/**
- * A rule as it is after a request.
- * @param before what it was; members that the request does not name stay
- * @throws {ApiError} 400
- */
+/** A rule after a request. @param before the former one, for members that are left out @throws {ApiError} 400 */
 export function parseAlert(body: Record<string, unknown>, before?: StoredAlert): AlertMembers {
   const { above: bound, for: wait = before?.for_ms, ...named } = readAlertRule(body, '');
   const { name, queue, metric, subscription_id, active } = { ...before, ...named };

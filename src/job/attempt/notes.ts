@@ -61,10 +61,7 @@ export function readProgress(body: Record<string, unknown>, path = ''): Progress
   return { progress, ...defined({ message, data }) };
 }
 
-/**
- * The stored form of a checkpoint. @param field its largest member in a refusal @throws {ApiError} 400, or 413 above
- * 1 MiB
- */
+/** The stored form of a checkpoint. @param field its largest member @throws {ApiError} 400, or 413 above 1 MiB */
 export function checkpointContent(body: Record<string, unknown>, field = 'state'): string {
   const step = optional(body, 'step_index', readInteger(0, Number.MAX_SAFE_INTEGER));
   const metadata = optional(body, 'metadata', readObject);

@@ -1,6 +1,4 @@
-/**
- * How an attempt ends and what it reports meanwhile, for answers of push handlers and reports of pull workers alike.
- */
+/** How an attempt ends and what it reports meanwhile, for push handlers and pull workers alike. */
 import type { ErrorData } from '../errors';
 import type { LogLine } from '../log';
 import type { ReportedError, Snooze } from '../record';

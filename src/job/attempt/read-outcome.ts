@@ -153,9 +153,7 @@ const readSnooze =
     return { kind: 'snoozed', snooze: defined({ in: after ?? shortest, until, signal }), ...defined({ runs, steps }) };
   };
 
-/**
- * The outcome in one entry of an answer, or in the whole answer of a single delivery. Never throws. @param now epoch ms
- */
+/** The outcome in an entry of an answer, or in the answer of a single delivery. Never throws. @param now epoch ms */
 export function readAnswered(entry: Json, now: number): AttemptOutcome {
   try {
     const outcome = outcomeIn(entry);

@@ -1,10 +1,7 @@
 /** Which due fires happen: the one on time, and missed ones (platform down, late alarm) by policy. */
 import { firesBetween, lastFire, nextFire, type Schedule } from './schedule';
 
-/**
- * `skip`: drop missed fires. `fire_once`: the last one stands for all. `fire_all`: catch up from the oldest, up to a
- * bound.
- */
+/** What happens to missed fires: drop them, let the last one stand for all, or catch up, up to a bound. */
 export const MISSED_POLICIES = ['skip', 'fire_once', 'fire_all'] as const;
 export type MissedPolicy = (typeof MISSED_POLICIES)[number];
 
@@ -27,10 +24,7 @@ export interface DueFires {
   next: number | undefined;
 }
 
-/**
- * Decides about the fires from `due` (the first one not handled, not after `now`) to `now`. @param maxCatchup at
- * least 1
- */
+/** Decides about the fires from `due` (the first not handled, at most `now`) to `now`. @param maxCatchup at least 1 */
 export function dueFires(
   schedule: Schedule,
   due: number,

@@ -13,10 +13,7 @@ export function entriesIn(body: Record<string, unknown>, name: 'jobs' | 'events'
   return entries;
 }
 
-/**
- * Reads every entry. @param name of their list; empty: the body is the list
- * @throws {ApiError} with `details.index` of the first wrong entry
- */
+/** Reads every entry. @param name of their list; empty: the body is it @throws {ApiError} with `details.index` */
 export function parseEach(
   entries: readonly unknown[],
   name: string,

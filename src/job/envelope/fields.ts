@@ -1,7 +1,4 @@
-/**
- * Readers for single members of a request: return the typed value, or throw a 400 that names its path. The caller
- * handles `null` and absence.
- */
+/** Readers for members of a request: the typed value, or 400 with the path. The caller handles `null` and absence. */
 import { fitsBytes, utf8Bytes } from '../bytes';
 import { DURATION_SCHEMA, MAX_DURATION_MS, parseDuration } from '../duration';
 import { ApiError, invalidPolicy, invalidRequest, payloadTooLarge } from '../errors';
@@ -34,9 +31,7 @@ export function describe({ schema }: Pick<Reader<unknown>, 'schema'>): Schema {
   return typeof schema === 'function' ? schema() : (schema ?? {});
 }
 
-/**
- * A reader of values that `parse` accepts (undefined: it does not). @param rule what the value must be, for the message
- */
+/** A reader of values that `parse` accepts, not undefined. @param rule what the value must be, for the message */
 export function reader<T>(
   parse: (value: unknown) => T | undefined,
   rule: string,

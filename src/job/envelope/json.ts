@@ -14,9 +14,7 @@ export type ReadText = (text: string, outline: Outline) => unknown;
 /** 400: JSON, but no object. */
 export const notAnObject = () => invalidPayload('The body must be a JSON object.');
 
-/**
- * Parses JSON. @throws {ApiError} 400 for bad JSON, too much nesting, or a value that would not survive being stored
- */
+/** Parses JSON. @throws {ApiError} 400 for bad JSON, too much nesting, or a value that cannot be stored */
 export function parseJson(text: string, read: ReadText = (text) => JSON.parse(text)): unknown {
   const outline = outlineOf(text, MAX_DEPTH);
   if (outline.depth > MAX_DEPTH) throw tooDeep();
@@ -32,10 +30,7 @@ export const parseEnvelope = (text: string): unknown => parseJson(text, parsePay
 /** Deepest nesting that is parsed whole: a value at its limit, and the members around it. */
 const MAX_READ_DEPTH = MAX_DEPTH + 16;
 
-/**
- * Parses a report, whose readers judge each value; what nests too deeply is emptied. @throws {ApiError} 400 for bad
- * JSON
- */
+/** Parses a report, whose readers judge each value; what nests too deeply is emptied. @throws {ApiError} 400 */
 export const parseReport = (text: string): unknown => parseLoosely(text).value;
 
 /** Lists of jobs: one that cannot be stored becomes a {@link RefusedPart}. */

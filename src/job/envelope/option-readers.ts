@@ -107,9 +107,7 @@ export function readInstant(value: unknown, field: string, { now }: { now: numbe
   throw invalidRequest(field, `${field} ${rule}.`);
 }
 
-/**
- * Refuses a job that expires before it may start. An expiry in the past only gives a warning. @throws {ApiError} 422
- */
+/** Refuses a job that expires before it may start; an expiry in the past only warns. @throws {ApiError} 422 */
 function checkExpiry(expiry: number, field: string, { now, start, unknown }: JobBeingRead): void {
   if (start !== undefined && start > now) mustBeAfterStart(expiry, start, field);
   else if (expiry <= now) unknown?.warn(field, 'is in the past: the job is discarded without a run.');

@@ -1,6 +1,4 @@
-/**
- * Writes a job as its envelope for answers, deliveries and events. Absent members stay absent; times become RFC 3339.
- */
+/** Writes a job as its envelope, for answers, deliveries and events. Absent members stay absent. */
 
 import { firstStart } from '../history';
 import { optionsThat } from '../options';

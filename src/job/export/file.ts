@@ -145,9 +145,7 @@ export class PartReader {
   private hashes: string[] = [];
   private last: number | undefined;
 
-  /**
-   * @param skipped lines of the file between its header and the next line to read @param before lines before the header
-   */
+  /** @param skipped lines between the header and the next line to read @param before lines before the header */
   constructor(
     private readonly skipped = 0,
     private readonly before = 0,

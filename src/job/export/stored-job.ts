@@ -97,10 +97,7 @@ const readCount = readInteger(0, Number.MAX_SAFE_INTEGER);
 const readTrue = reader((value) => (value === true ? value : undefined), 'must be true');
 const readLength = readNumber(0, Number.MAX_SAFE_INTEGER);
 
-/**
- * An object of these members and no others, in the order of the file. They are those of what is stored: none can be
- * forgotten.
- */
+/** An object of these members and no others, in the file's order: all that is stored, so none is forgotten. */
 const exactly =
   <T extends object>() =>
   <M extends Members & Record<keyof T & string, Members[string]>>(members: M): Reader<MembersOf<M>> => {

@@ -1,7 +1,4 @@
-/**
- * A job's `rate_limit` (`docs/guides/limits.md`): the key it counts under, its limits, and what happens when the limit
- * is reached.
- */
+/** A job's `rate_limit` (`docs/guides/limits.md`): its key, its limits, and what happens when one is reached. */
 import { MAX_DURATION_MS } from '../duration';
 import {
   defined,

@@ -58,10 +58,7 @@ export class Usage {
     return Math.max(0, (concurrency ?? Number.POSITIVE_INFINITY) - running);
   }
 
-  /**
-   * When rate and throttle admit the next start; undefined: only an operator can end the stop. Ignores running
-   * attempts.
-   */
+  /** When rate and throttle admit the next start; undefined: only an operator ends the stop. Without concurrency. */
   opensAt({ rate, throttle }: Limits, now: number): number | undefined {
     if (rate?.limit === 0 || throttle?.limit === 0) return undefined;
     if (rate) this.starts.count(now, rate.period_ms);

@@ -41,10 +41,7 @@ export function meanOf(histogram: Histogram): number | null {
   return count === 0 ? null : round(histogram.sum / count);
 }
 
-/**
- * The value that a share `rank` (0 … 1) does not exceed, ms, interpolated in its bucket and never above the longest;
- * null: nothing was counted.
- */
+/** The value, ms, that a share `rank` (0 … 1) does not exceed, interpolated in its bucket; null: nothing counted. */
 export function percentile(histogram: Histogram, rank: number): number | null {
   const { bounds, counts, most = 0 } = histogram;
   const count = countOf(histogram);

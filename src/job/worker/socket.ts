@@ -1,7 +1,4 @@
-/**
- * Messages between workers and a queue over a socket, subprotocol {@link SUBPROTOCOL}: one JSON object each
- * (`docs/reference/worker-socket.md`).
- */
+/** Messages between workers and a queue over a socket: JSON objects (`docs/reference/worker-socket.md`). */
 
 import type { Report } from '../attempt/outcome';
 import { readReports, readWorkerId } from '../attempt/read-report';

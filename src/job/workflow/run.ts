@@ -54,9 +54,7 @@ export class Run {
     return starts;
   }
 
-  /**
-   * A job has ended; repeated ends, or ends of jobs that never started, change nothing. @returns the jobs to start now
-   */
+  /** A job has ended; an end that is repeated or never had a start changes nothing. @returns the jobs to start now */
   end(job: number, end: JobEnd): number[] {
     if (this.stateOf(job) !== 'running' || nodeAt(this.plan, job).kind !== 'job') return [];
     const starts: number[] = [];

@@ -107,10 +107,7 @@ export interface Resource<T> {
   update: (change: (data: T) => T) => void;
 }
 
-/**
- * Loads something, and aborts when the page is left. @param load gets a signal for its requests @param deps as
- * `useEffect`
- */
+/** Loads something, and aborts when the page is left. @param load gets a signal @param deps as of `useEffect` */
 export function useResource<T>(load: (signal: AbortSignal) => Promise<T>, deps: readonly unknown[]): Resource<T> {
   const [state, setState] = useState<{ data?: T; error?: ApiFailure; loading: boolean }>({ loading: true });
   const [round, setRound] = useState(0);
