@@ -88,35 +88,19 @@ export async function reserveIds(
 ): Promise<Map<string, string>> {
   const places = entries.flatMap(({ queue, job }) => (job.id === undefined ? [] : [{ id: job.id, queue }]));
   if (places.length === 0) return new Map();
-  const [homes, noted] = await Promise.all([
-    knownHomes(
-      env,
-      places.map(({ id }) => id),
-    ),
-    noteIds(
-      env,
-      places.filter((place) => !seemsHome(place)),
-    ),
-  ]);
-  const isHome = ({ id, queue }: IdPlace) => homes.get(id) === queue;
-  const others = [
-    ...noted,
-    ...(await noteIds(
-      env,
-      places.filter((place) => seemsHome(place) && !isHome(place)),
-    )),
-  ];
+  const ids = places.map(({ id }) => id);
+  const strangers = places.filter((place) => !seemsHome(place));
+  const [homes, noted] = await Promise.all([knownHomes(env, ids), noteIds(env, strangers)]);
+  const displaced = places.filter((place) => seemsHome(place) && homes.get(place.id) !== place.queue);
+  const others = [...noted, ...(await noteIds(env, displaced))];
   const rivals = places.flatMap(({ id, queue }) => {
     const home = homes.get(id);
     return home === undefined || home === queue ? [] : [{ id, queue: home }];
   });
   const taken = await statesOf(env, [...rivals, ...others]);
   const doubtful = new Set(others.map(({ id }) => id));
-  await noteIds(
-    env,
-    places.filter(({ id }) => doubtful.has(id) && !taken.has(id)),
-    true,
-  );
+  const free = places.filter(({ id }) => doubtful.has(id) && !taken.has(id));
+  await noteIds(env, free, true);
   return taken;
 }
 
@@ -154,10 +138,7 @@ export interface BatchOptions {
   here?: Here | undefined;
 }
 
-/**
- * Enqueues every group, or none; jobs in the order of the batch. One queue uses one transaction, several
- * {@link allOrNothing}. @throws {ApiError} with the entry's place in the batch
- */
+/** Enqueues every group, or none; jobs in batch order. @throws {ApiError} with the entry's place in the batch */
 export async function enqueueAcross(
   env: Env,
   groups: readonly BatchGroup[],

@@ -1,9 +1,8 @@
 /** Enqueues many jobs: all or none, or each that can be accepted. Every entry has its own outcome. */
 import type { Env } from '../config';
 import { inParallel } from '../durable/parallel';
-import { ApiError, duplicate, type ErrorData, eventualOutcomeOf, type Outcome, unwrap } from '../job/errors';
+import { ApiError, duplicate, type ErrorData, eventualOutcomeOf, type Outcome, unwrap, valuesOf } from '../job/errors';
 import { pack } from '../job/message';
-import type { NewJob } from '../job/record';
 import { haveSchemasChanged } from '../job/schemas/misfit';
 import { type EnqueuedJob, type IdempotencyKey, unpackOutcomes } from '../rpc/receipts';
 import { queueObject } from '../rpc/stubs';
@@ -12,6 +11,7 @@ import { withBodies } from './bodies';
 import { enqueueNew, enqueueOne, recallJobs } from './enqueue';
 import { refuseUnknownOptions } from './known-options';
 import { underSchemas } from './schemas';
+import { globalPolicy } from './unique';
 
 export interface Enqueued {
   /** One for each entry, in order. */
@@ -34,7 +34,7 @@ export async function enqueueAllOrNone(
   entries: readonly Outcome<BatchEntry>[],
   idempotency: IdempotencyKey | undefined,
 ): Promise<Enqueued> {
-  const accepted = entries.flatMap((entry) => (entry.ok ? [entry.value] : []));
+  const accepted = valuesOf(entries);
   refuseTooManyQueues(accepted);
   if (accepted.length < entries.length) return { outcomes: rolledBack(entries), replayed: false };
   const earlier = await recallJobs(env, accepted, { idempotency });
@@ -62,70 +62,46 @@ export async function enqueueEach(
   idempotency: IdempotencyKey | undefined,
   divided = false,
 ): Promise<Enqueued> {
-  refuseTooManyQueues(entries.flatMap((entry) => (entry.ok ? [entry.value] : [])));
+  refuseTooManyQueues(valuesOf(entries));
   const outcomes: Outcome<EnqueuedJob>[] = [];
-  const together: { index: number; entry: BatchEntry }[] = [];
-  const alone: { index: number; entry: BatchEntry }[] = [];
-  for (const [index, outcome] of (await refuseTaken(env, entries)).entries()) {
-    if (!outcome.ok) {
-      outcomes[index] = outcome;
-      continue;
-    }
-    const entry = outcome.value;
-    // Uniqueness across queues is decided one by one; a single queue's transaction cannot include it.
-    if (entry.job.unique?.scope === 'global') alone.push({ index, entry });
-    else together.push({ index, entry });
-  }
-  await refuseUnknownOptions(
-    env,
-    together.map(({ entry }) => entry),
-  );
-  const groups = Map.groupBy(together, ({ entry }) => entry.queue);
+  const accepted = (await refuseTaken(env, entries)).flatMap((outcome, index) => {
+    if (outcome.ok) return [{ ...outcome.value, index }];
+    outcomes[index] = outcome;
+    return [];
+  });
+  // Uniqueness across queues is decided one by one; a single queue's transaction cannot include it.
+  const together = accepted.filter((entry) => !globalPolicy(entry));
+  await refuseUnknownOptions(env, together);
+  const groups = [...Map.groupBy(together, ({ queue }) => queue)];
   if (idempotency) {
-    const earlier = await inParallel([...groups.keys()], (queue) => queueObject(env, queue).recall(idempotency));
+    const earlier = await inParallel(groups, ([queue]) => queueObject(env, queue).recall(idempotency));
     for (const answer of earlier) unwrap(answer);
   }
   let replayed = false;
-  await inParallel([...groups], async ([queue, group]) => {
-    const jobs = group.map(({ entry }) => entry.job);
-    const entered = group.map(({ entry }) => entry);
-    const receipt = await underSchemas(env, entered, async (checked) => {
-      const told = await queueObject(env, queue).enqueueEach(pack(checked.map(({ job }) => job)), idempotency, divided);
-      if (!told.ok && haveSchemasChanged(told.error)) throw new ApiError(told.error);
-      return told;
+  await inParallel(groups, async ([queue, group]) => {
+    const receipt = await underSchemas(env, group, async (checked) => {
+      const jobs = pack(checked.map(({ job }) => job));
+      const answer = await queueObject(env, queue).enqueueEach(jobs, idempotency, divided);
+      if (!answer.ok && haveSchemasChanged(answer.error)) throw new ApiError(answer.error);
+      return answer;
     });
     if (!receipt.ok && receipt.error.details?.idempotency_key !== undefined) throw new ApiError(receipt.error);
     const each = receipt.ok ? unpackOutcomes(receipt.value) : undefined;
     if (each?.replayed) replayed = true;
-    const told = each ? outcomesWithBodies(jobs, each.outcomes) : jobs.map(() => receipt as Outcome<never>);
-    for (const [at, { index }] of group.entries()) outcomes[index] = told[at] as Outcome<EnqueuedJob>;
+    const own = group.flatMap(({ job }, at) => (each?.outcomes[at]?.ok ? [job] : []));
+    withBodies(own, valuesOf(each?.outcomes ?? []));
+    for (const [at, { index }] of group.entries()) outcomes[index] = each?.outcomes[at] ?? (receipt as Outcome<never>);
   });
-  for (const { index, entry } of alone) {
+  for (const entry of accepted.filter(globalPolicy)) {
+    const { index } = entry;
     outcomes[index] = await enqueueAlone(env, entry, idempotency && keyOfEntry(idempotency, index));
   }
   return { outcomes, replayed };
 }
 
-function outcomesWithBodies(
-  sent: readonly NewJob[],
-  outcomes: readonly Outcome<EnqueuedJob>[],
-): Outcome<EnqueuedJob>[] {
-  const taken = outcomes.flatMap((outcome, at) => (outcome.ok ? [{ job: outcome.value, at }] : []));
-  const filled = withBodies(
-    taken.map(({ at }) => sent[at] as NewJob),
-    taken.map(({ job }) => job),
-  );
-  const told = [...outcomes];
-  for (const [place, { at }] of taken.entries()) told[at] = { ok: true, value: filled[place] as EnqueuedJob };
-  return told;
-}
-
 /** Refuses entries whose id another queue has, or an earlier entry that goes to another queue. */
 async function refuseTaken(env: Env, entries: readonly Outcome<BatchEntry>[]): Promise<Outcome<BatchEntry>[]> {
-  const taken = await reserveIds(
-    env,
-    entries.flatMap((entry) => (entry.ok ? [entry.value] : [])),
-  );
+  const taken = await reserveIds(env, valuesOf(entries));
   const queueOf = new Map<string, string>();
   return entries.map((entry, index) => {
     const id = entry.ok ? entry.value.job.id : undefined;

@@ -1,7 +1,4 @@
-/**
- * How many queues a key may create in a day: each is an object and a row of the directory, and names are unbounded.
- * The directory counts names that this isolate has not seen.
- */
+/** How many queues a key may create in a day: names are unbounded, and each costs an object and a row. */
 import { type Env, readConfig } from '../config';
 import { onEmptied } from '../durable/memory';
 import { eventualOutcomeOf, unwrap } from '../job/errors';
@@ -14,13 +11,14 @@ const MAX_NAMES = 10_000;
 const seen = new Set<string>();
 onEmptied(() => seen.clear());
 
-/**
- * Call before a request that may create these queues. @param by the key; undefined: it is not bounded
- * @throws {ApiError} 429 when the key has created too many today
- */
-export async function admitQueues(env: Env, by: string | undefined, queues: Iterable<string>): Promise<void> {
+/** Call before a request that may create these queues. @param by the key, if bounded @throws {ApiError} 429 */
+export async function admitQueues(
+  env: Env,
+  by: string | undefined,
+  places: readonly { queue: string }[],
+): Promise<void> {
   if (by === undefined) return;
-  const unseen = [...new Set(queues)].filter((queue) => !seen.has(queue));
+  const unseen = [...new Set(places.map(({ queue }) => queue))].filter((queue) => !seen.has(queue));
   if (unseen.length === 0) return;
   const most = readConfig(env).maxNewQueues;
   const outcome = await eventualOutcomeOf(async () => unwrap(await directoryObject(env).admitQueues(by, unseen, most)));

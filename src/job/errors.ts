@@ -92,6 +92,11 @@ export async function eventualOutcomeOf<T>(fn: () => Promise<T>, index?: number)
   }
 }
 
+/** The results of what succeeded, in order. */
+export function valuesOf<T>(outcomes: readonly Outcome<T>[]): T[] {
+  return outcomes.flatMap((outcome) => (outcome.ok ? [outcome.value] : []));
+}
+
 /** Adds an entry's place in its batch to an error. Anything but an {@link ApiError} stays as it is. */
 export function atIndex(error: unknown, index: number): unknown {
   if (!(error instanceof ApiError)) return error;

@@ -42,11 +42,7 @@ export async function enqueueFromSocket(
   const read = parseEach(jobs, 'jobs', parseJob, ctx);
   const parsed = read.some(({ unique }) => unique) ? await Promise.all(read.map(withFingerprint)) : read;
   refuseTooMuch(parsed.map(({ job }) => job));
-  await admitQueues(
-    env,
-    creator,
-    parsed.map(({ queue }) => queue),
-  );
+  await admitQueues(env, creator, parsed);
   const { jobs: views, replayed } = await enqueueAll(env, parsed, { idempotency, here });
   const telling = new Telling(retryVariables, true);
   const warnings = warningTexts(views, unknown);

@@ -1,6 +1,6 @@
 /** What several parts of a queue's interface answer, and the key under which an answer is remembered. */
 import type { RequestKey } from '../durable/inbox';
-import type { Outcome } from '../job/errors';
+import { type Outcome, valuesOf } from '../job/errors';
 import { isTable, type SentJobs } from '../job/message';
 import type { Coalesced, JobRecord, LowerLayers } from '../job/record';
 import { fromTable, type Table, toTable } from '../job/table';
@@ -68,12 +68,11 @@ interface SentOutcomes extends Pick<EachReceipt, 'replayed'> {
 /** @param sent see {@link packReceipt} */
 export function packOutcomes({ outcomes, ...rest }: EachReceipt, sent: SentJobs): SentEachReceipt {
   if (!isTable(sent)) return { outcomes, ...rest };
-  const jobs = outcomes.flatMap((outcome) => (outcome.ok ? [outcome.value] : []));
+  const jobs = valuesOf(outcomes);
   const refused = [...outcomes.entries()].filter(([, { ok }]) => !ok);
   return { accepted: packReceipt({ jobs }, sent), refused, ...rest };
 }
 
-/** Was any of the jobs accepted? */
 export function isAnyAccepted(sent: SentEachReceipt): boolean {
   if ('outcomes' in sent) return sent.outcomes.some(({ ok }) => ok);
   return 'jobs' in sent.accepted ? sent.accepted.jobs.length > 0 : sent.accepted.records.rows > 0;
@@ -107,7 +106,6 @@ export interface QueueStatus {
 /** A request that may be sent again. */
 export type IdempotencyKey = RequestKey;
 
-/** An answer to remember under a key. */
 export interface RememberedAnswer<T = EnqueueReceipt> {
   idempotency: IdempotencyKey;
   receipt: T;

@@ -10,7 +10,7 @@ import { readObject } from '../../job/envelope/fields';
 import { parseParts } from '../../job/envelope/json';
 import { MAX_BATCH_SIZE } from '../../job/envelope/names';
 import { type ParseContext, type ParsedJob, parseJob, withFingerprint } from '../../job/envelope/parse';
-import { ApiError, duplicate, type ErrorData, eventualOutcomeOf, type Outcome } from '../../job/errors';
+import { ApiError, duplicate, type ErrorData, eventualOutcomeOf, type Outcome, valuesOf } from '../../job/errors';
 import { refuseTooMuch } from '../../job/message';
 import type { JobEnvelope } from '../../job/wire';
 import { type Answer, type AppContext, json } from '../context';
@@ -32,16 +32,19 @@ export async function enqueueBulk(c: AppContext): Promise<Answer<BulkEnqueued, 2
   const idempotency = await readIdempotency(c, body, body.idempotency_key);
   const ctx = parseContext(c);
   const entries = await readEntries(jobs, ctx);
-  refuseTooMuch(entries.flatMap((entry) => (entry.ok ? [entry.value.job] : [])));
-  await mayCreate(
-    c,
-    entries.flatMap((entry) => (entry.ok ? [entry.value.queue] : [])),
-  );
+  const readable = valuesOf(entries);
+  refuseTooMuch(readable.map(({ job }) => job));
+  await mayCreate(c, readable);
   const { outcomes, replayed } = await enqueueMany(c.env, entries, idempotency);
   const brief = prefersMinimal(c);
   const telling = new Telling(variables, brief, replayed ? ctx.trace : undefined);
   const items = outcomes.map((outcome, index): BulkEntry => {
-    if (!outcome.ok) return { index, status: wordFor(outcome.error), error: errorOf(outcome.error) };
+    if (!outcome.ok)
+      return {
+        index,
+        status: outcome.error.code === 'duplicate' ? 'duplicate' : 'failed',
+        error: errorOf(outcome.error),
+      };
     const entry = entries[index];
     const parsed = entry?.ok ? entry.value : undefined;
     const job = telling.envelope(outcome.value, parsed) as unknown as JobEnvelope | JobReceipt;
@@ -51,10 +54,7 @@ export async function enqueueBulk(c: AppContext): Promise<Answer<BulkEnqueued, 2
   const succeeded = outcomes.filter(({ ok }) => ok).length;
   const failed = outcomes.length - succeeded;
   const error = succeeded === 0 ? { error: renderError(whyNone(outcomes), c) } : {};
-  const warned = warningsOf(
-    outcomes.flatMap((outcome) => (outcome.ok ? outcome.value : [])),
-    ctx.unknown,
-  );
+  const warned = warningsOf(valuesOf(outcomes), ctx.unknown);
   return json(
     c,
     { total: outcomes.length, succeeded, failed, items, ...error, ...warned.members },
@@ -110,10 +110,6 @@ function whyNone(outcomes: readonly Outcome<unknown>[]): ErrorData {
 interface Refused {
   index: number;
   error: ErrorData;
-}
-
-function wordFor(error: ErrorData): 'duplicate' | 'failed' {
-  return error.code === 'duplicate' ? 'duplicate' : 'failed';
 }
 
 function errorOf(error: ErrorData) {

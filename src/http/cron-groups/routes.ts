@@ -16,7 +16,6 @@ import { pageByName, readPaging } from '../request/pagination';
 import { pathParam } from '../request/path';
 import { serve } from '../route';
 
-/** Entries of one group at most. */
 const MAX_ENTRIES = 1000;
 
 export const cronGroupRoutes = serve(cronGroups, { list, show, replace, remove });
@@ -62,10 +61,7 @@ async function replace(c: AppContext) {
   const known = await listCrons(c.env);
   const unknown = new UnknownMembers();
   const definitions = await parseEntries(body, name, known, unknown);
-  await mayCreate(
-    c,
-    definitions.map(({ queue }) => queue),
-  );
+  await mayCreate(c, definitions);
   const warned = warningsOf(await validateCrons(c.env, definitions, Date.now()), unknown);
   const { entries: saved, deleted } = await replaceCronGroup(c.env, name, definitions, known);
   const entries = saved.map(({ view }) => renderCron(view, true));

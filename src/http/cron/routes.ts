@@ -97,7 +97,7 @@ async function create(c: AppContext) {
   const { enabled, group } = before?.definition ?? {};
   const unknown = new UnknownMembers();
   const definition = await parseCron(body, { now: Date.now(), group, unknown, defaults: { enabled } });
-  await mayCreate(c, [definition.queue]);
+  await mayCreate(c, [definition]);
   const warnings = await validateCrons(c.env, [definition], Date.now());
   const saved = await saveCron(c.env, definition, before);
   const entry = renderCron(saved, true);
@@ -131,7 +131,7 @@ async function change(c: AppContext) {
   let warnings: string[] = [];
   const view = await changeCron(c.env, name, async (base) => {
     const definition = await parseCron(body, { now: Date.now(), base, name, unknown });
-    await mayCreate(c, [definition.queue]);
+    await mayCreate(c, [definition]);
     warnings = await validateCrons(c.env, [definition], Date.now());
     return definition;
   });

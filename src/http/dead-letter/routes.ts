@@ -55,7 +55,7 @@ export const adminDeadLetterRoutes = serve(contract.adminDeadLetters, {
 /** Gives a dead letter another life, in its queue or in the one that the override names. */
 async function retryDeadLetter(c: AppContext) {
   const override = optional((await readOptionalBody(c)) ?? {}, 'override', readOverride);
-  if (override?.queue !== undefined) await mayCreate(c, [override.queue]);
+  if (override?.queue !== undefined) await mayCreate(c, [{ queue: override.queue }]);
   const view = await callJob(c, (queue, id, name) => {
     const { queue: target, ...change } = override ?? {};
     if (target !== undefined && target !== name) return queue.moveDeadLetter(id, { target, override: change });

@@ -43,7 +43,7 @@ export async function importQueue(c: AppContext) {
   try {
     refuseCoding(c);
     if (!(await holdSoon(c, HELD_BYTES))) throw noRoom();
-    await mayCreate(c, [queue]);
+    await mayCreate(c, [{ queue }]);
     for await (const line of linesOf(textOf(body))) {
       const part = await reader.take(line);
       if (part) await run.take(part, reader.header?.queue ?? queue);

@@ -45,7 +45,7 @@ export async function enqueueParsed(
   idempotency: IdempotencyKey | undefined,
 ): Promise<Answer<Enqueued, 201> | Answer<Deduplicated | Accumulated>> {
   const { retryVariables: variables } = readConfig(c.env);
-  await mayCreate(c, [parsed.queue]);
+  await mayCreate(c, [parsed]);
   const { job: view, replayed } = await across.enqueueOne(c.env, parsed, idempotency);
   const warned = warningsOf([view], ctx.unknown);
   const { deduplicated, accumulated } = view;
@@ -83,10 +83,7 @@ export async function enqueueBatch(c: AppContext): Promise<Answer<BatchAnswer, 2
     : parseEach(entriesIn(body, 'jobs'), 'jobs', parseJob, ctx);
   const parsed = await Promise.all(entries.map(withFingerprint));
   refuseTooMuch(parsed.map(({ job }) => job));
-  await mayCreate(
-    c,
-    parsed.map(({ queue }) => queue),
-  );
+  await mayCreate(c, parsed);
   const { jobs: views, replayed } = await across.enqueueAll(c.env, parsed, { idempotency });
   const brief = prefersMinimal(c);
   const warned = warningsOf(views, ctx.unknown);

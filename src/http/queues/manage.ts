@@ -34,7 +34,7 @@ async function create(c: AppContext) {
   const queue = readQueueName(name, 'name');
   const change = parseQueueConfig({ ...flat, ...optional({ config }, 'config', readObject) });
   const object = queueObject(c.env, queue);
-  await mayCreate(c, [queue]);
+  await mayCreate(c, [{ queue }]);
   if (unwrap(await object.stats()).exists) throw conflict(`Queue ${queue} exists already.`, { queue }, HOW_TO_CHANGE);
   const settings = renderQueueConfig(unwrap(await object.configure(change, mayPurge(c))));
   const created = createdAt(unwrap(await object.stats()));

@@ -91,7 +91,7 @@ async function showConfig(c: AppContext) {
 async function configure(c: AppContext) {
   const name = queueNameIn(c);
   const change = parseQueueConfig(await readBody(c));
-  await mayCreate(c, [name]);
+  await mayCreate(c, [{ queue: name }]);
   const config = unwrap(await queueObject(c.env, name).configure(change, mayPurge(c)));
   return json(c, { name, config: renderQueueConfig(config) });
 }

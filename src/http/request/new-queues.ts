@@ -19,18 +19,15 @@ export function creatorOf(c: AppContext): string | undefined {
 }
 
 /** Call before a request that may create these queues. @throws {ApiError} 429 above its key's bound for a day */
-export async function mayCreate(c: AppContext, queues: Iterable<string>): Promise<void> {
-  await admitQueues(c.env, creatorOf(c), queues);
+export async function mayCreate(c: AppContext, places: readonly { queue: string }[]): Promise<void> {
+  await admitQueues(c.env, creatorOf(c), places);
 }
 
 const HOW_TO_FIND = 'GET /ojs/v1/queues lists the queues. POST /ojs/v1/queues creates one before its first job.';
 
-/**
- * Call before a request that changes a queue and brings it nothing. A queue that the code declares counts as one.
- * @throws {ApiError} 404 when there is no such queue
- */
+/** Call before a change that brings a queue nothing. Declared queues count. @throws {ApiError} 404 without one */
 export async function mustExist(c: AppContext, queue: string): Promise<void> {
   if ((await statsOf(c.env, queue)).exists) return;
   if (!unwrap(await queueObject(c.env, queue).settings()).declared) throw notFound('queue', queue, HOW_TO_FIND);
-  await mayCreate(c, [queue]);
+  await mayCreate(c, [{ queue }]);
 }

@@ -37,10 +37,7 @@ async function start(c: AppContext) {
     workflow.steps.map(({ job }) => job),
     'body',
   );
-  await mayCreate(
-    c,
-    checks.map(({ queue }) => queue),
-  );
+  await mayCreate(c, checks);
   const warnings = await checkAtQueues(c.env, checks);
   const view = unwrap(await workflowNamed(c.env, id).create(workflow));
   const warned = warningsOf(warnings, unknown);
