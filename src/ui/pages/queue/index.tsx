@@ -1,22 +1,28 @@
 /** One queue: how it gets on, why nothing runs, what runs in it, its settings, limits and cost. */
 import type { ComponentType } from 'preact';
 import { useRef, useState } from 'preact/hooks';
+import type { Percentiles } from '../../../contract/stats';
 import { PageActions } from '../../components/actions';
-import { Loaded, openTab, PageHead, type Tab, Tabs } from '../../components/page';
+import { JOB_STATES } from '../../components/badge';
+import { Loaded, openTab, PageHead, Section, Stat, type Tab, Tabs } from '../../components/page';
+import { PlainTable } from '../../components/table';
+import { Duration } from '../../components/text';
 import { api, type Resource, useGet } from '../../core/api';
+import { capitalized, number } from '../../core/format';
 import { useLive } from '../../core/live';
 import { href, segment } from '../../core/router';
 import { can } from '../../core/session';
 import { LimitKeys } from '../limits/keys';
-import { type History, useHistory } from '../queues/history';
+import { type History, HistoryChart, useHistory } from '../queues/history';
 import { ACTIONS, isNotable, StandingBadge } from '../queues/mode';
+import { Pace } from '../queues/pace';
 import type { QueueItem } from '../queues/types';
 import { DangerTab } from './danger';
 import { GroupsTab } from './groups';
 import { CostTab, PrioritiesTab, TypesTab } from './numbers';
-import { OverviewTab } from './overview';
 import { SettingsTab } from './settings';
 import type { QueueTab } from './tab';
+import { Why } from './why';
 import './queue.css';
 
 interface QueueTabs extends Tab {
@@ -103,3 +109,43 @@ function useRounds(name: string, queue: Resource<QueueItem>, { add, points }: Hi
   });
   return round;
 }
+
+function OverviewTab({ queue, history, round, reload }: QueueTab) {
+  const { name, counts, concurrency } = queue;
+  return (
+    <>
+      <div class="stats" data-testid="states">
+        {JOB_STATES.filter((state) => counts[state] > 0 || !['pending', 'cancelled'].includes(state)).map((state) => (
+          <Stat
+            key={state}
+            label={capitalized(state)}
+            value={counts[state]}
+            href={href('jobs', { queue: name, state })}
+            {...(state === 'active' &&
+              concurrency.limit !== null && { sub: `of ${number(concurrency.limit)} at once` })}
+          />
+        ))}
+      </div>
+      <Why queue={queue} round={round} reload={reload} />
+      <Section title="Pace">
+        <div class="stats">
+          <Pace of={[queue]} />
+        </div>
+      </Section>
+      <HistoryChart history={history} />
+      <Section title="Durations">
+        <PlainTable
+          label="Durations"
+          head={['Last half hour', 'p50', 'p95', 'p99']}
+          rows={[timesOf('Waiting for a turn', queue.queue_time_ms), timesOf('Running', queue.latency_ms)]}
+          end={1}
+        />
+      </Section>
+    </>
+  );
+}
+
+const timesOf = (label: string, { p50, p95, p99 }: Percentiles) => [
+  label,
+  ...[p50, p95, p99].map((ms) => <Duration ms={ms} />),
+];
