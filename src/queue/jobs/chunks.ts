@@ -114,10 +114,7 @@ export class Chunks implements LaneRules {
     return best;
   }
 
-  /**
-   * Takes a chunk of a lane that is ready.
-   * @returns its jobs; none if it turns out that too few of them wait, or may start
-   */
+  /** Takes a chunk of a lane that is ready. @returns its jobs; none if too few of them wait after all, or may start */
   take(lane: ChunkLane, claim: ChunkClaim): JobRow[] {
     const { q, scan, now } = this;
     this.starting = claim.starting;

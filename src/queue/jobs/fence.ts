@@ -54,10 +54,7 @@ export function fenced(q: Named & Stored, found: Found, request: AttemptName, st
   }
 }
 
-/**
- * The row of a job that has not ended, for a report. @param what can no longer change when it has ended
- * @throws {ApiError} 404, 409
- */
+/** The row of a job that has not ended, for a report. @param what cannot change any more @throws {ApiError} 404, 409 */
 export function openRow(q: Named & Stored, request: AttemptName, what: string, now: number): JobRow {
   const found = mustFindForReport(q, request.job_id);
   const { row } = found;

@@ -73,10 +73,7 @@ export interface Longest {
   taken(): void;
 }
 
-/**
- * The longest-waiting jobs of each group: available ones first, then delayed, then pending; never running ones.
- * @param except keys of others
- */
+/** The longest-waiting jobs of each group: available ones, then delayed, then pending. @param except keys of others */
 export function longestWaitingOf(q: Stored, wanted: ReadonlyMap<string, number>, except: ReadonlySet<number>): Longest {
   const { blocks, leases, cursors, priorities, locks } = q.store;
   const search = new Search(wanted, (key) => leases.active.has(key) || except.has(key) || locks.has(key));

@@ -33,9 +33,7 @@ export function leasedBy(q: Named & Stored, workerId: string): LeasedJob[] {
   }));
 }
 
-/**
- * Gives a lost worker's jobs to others: available now, the attempt counts, none left ends the job. @returns their ids
- */
+/** Gives a lost worker's jobs to others: available now, the attempt counts, the last one ends. @returns their ids */
 export function releaseLeased(q: QueueParts, workerId: string, now: number, random: Random): string[] {
   const leased = leasesOf(q, workerId);
   for (const { active } of leased) {

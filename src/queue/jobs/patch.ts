@@ -1,6 +1,4 @@
-/**
- * Changes a waiting job: start, place, retry policy, retention. One row written, two when its due index entry changes.
- */
+/** Changes a waiting job: start, place, retry policy, retention. One row, two when its due index entry changes. */
 
 import { mustBeAfterStart } from '../../job/envelope/option-readers';
 import { invalidPolicy, mayNotShorten } from '../../job/errors';

@@ -308,10 +308,7 @@ function rememberFingerprint(q: Stored, row: Pick<JobRow, 'key' | 'body'>): void
 /** Dead letters removed when a new one comes: usually one. The background feature removes the rest. */
 const EVICTED_FOR_ONE = 2;
 
-/**
- * Removes the oldest dead letters beyond the bound, at most `limit`; moving ones, and those that are kept for ever,
- * stay. @returns whether more are left
- */
+/** Removes the oldest dead letters beyond the bound, but no moving or everlasting ones. @returns are more left? */
 export function evictDeadLetters(q: Named & Stored & Configured & Observed, limit: number, now: number): boolean {
   const { maxDeadLetters } = q.config;
   const dead = q.store.counts.countDead();
@@ -340,10 +337,7 @@ export function setEvicting(q: Stored & Woken, evicting: boolean): void {
   if (evicting) q.wake.at(0);
 }
 
-/**
- * Deletes a job with its other rows: one row, also for jobs of one block together, plus one per other row. Moving
- * dead letters stay.
- */
+/** Deletes a job with its other rows: one row (for jobs of a block together), and those. Moving dead letters stay. */
 export function remove(
   q: Named & Stored & Observed,
   row: JobRow,

@@ -46,10 +46,7 @@ interface Restored {
   place: number | undefined;
 }
 
-/**
- * A running attempt from its lease row. Without an awaited answer, the end of the lease ends it.
- * @param pushed the push of this job that is under way
- */
+/** A running attempt from its lease row; without a `pushed` call under way the end of the lease ends it. */
 export function restored(
   leaseId: number,
   lease: LeaseRow,

@@ -1,7 +1,4 @@
-/**
- * A process about to end hands out no more jobs of any queue. In memory, short and renewed, so that a server that did
- * not end continues by itself.
- */
+/** A process about to end hands out no jobs. In memory, short and renewed, so that one that did not end continues. */
 
 let until = Number.NEGATIVE_INFINITY;
 let calls = 0;

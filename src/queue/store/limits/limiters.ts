@@ -1,7 +1,4 @@
-/**
- * The keys of one queue: used ones in memory, all in the table. Written at most once per transaction if changed; a
- * key with concurrency alone only once.
- */
+/** The keys of one queue: used ones in memory, all in the table. A transaction writes a changed key at most once. */
 import { cell, column, firstRow, LIMIT, rows } from '../../../durable/sql';
 import type { Allowances } from './allowances';
 import { Limiter, type StoredRow } from './limiter';
