@@ -177,7 +177,6 @@ export function locationOf(env: Env): DataLocation | undefined {
   return isAnywhere ? undefined : readLocation(env);
 }
 
-/** Are the hooks of tests open? */
 export function hasTestHooks(env: Env): boolean {
   return isOn(env.TEST_HOOKS);
 }
@@ -209,10 +208,8 @@ export const readTargetUrl = once((env) => targetReader(readConfig(env).targets,
 
 const valuesOf = (env: Env) => env as unknown as Record<string, unknown>;
 
-/** The secrets of subscriptions. */
 export { newWebhookSecret, readWebhookSecret } from './dispatch/webhook-secret';
 
-/** Reads the URL of a subscription. */
 export const readWebhookUrl = (env: Pick<Env, 'ALLOW_LOCALHOST'>): Reader<string> =>
   reader(
     (value) => (typeof value === 'string' ? parseTargetUrl(value, allowsOf(env))?.href : undefined),

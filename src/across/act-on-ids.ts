@@ -54,10 +54,7 @@ function inOrder(ids: readonly string[], items: ReadonlyMap<string, BulkItem>): 
   });
 }
 
-/**
- * Acts on all of these jobs or on none. @returns one item for each id, in order; not applied: nothing was changed
- * @throws {ApiError} 503 when other operations have the jobs, time and again
- */
+/** Acts on all jobs or on none. @returns an item per id, in order; unless `applied`, nothing was changed @throws 503 */
 export async function actOnAll(
   env: Env,
   action: BulkAction,

@@ -46,7 +46,6 @@ export async function readCron(env: Env, name: string): Promise<CronView> {
   return withCron(env, name, (queue) => queue.cron(name));
 }
 
-/** The entry with this name, if there is one. */
 export function findCron(env: Env, name: string): Promise<CronView | undefined> {
   return ifThere(readCron(env, name));
 }
@@ -61,10 +60,7 @@ export async function ifThere<T>(work: Promise<T>): Promise<T | undefined> {
   }
 }
 
-/**
- * Creates or replaces an entry. @param before as it was read; an identical one is skipped, at no cost
- * @param exact refuse (409) when the entry has changed since `before`
- */
+/** Creates or replaces an entry, free if equal to `before`. @param exact refuse (409) if it changed since `before` */
 export async function saveCron(
   env: Env,
   definition: CronDefinition,

@@ -141,10 +141,7 @@ export interface DeadLetterRetention {
   max_count: number;
 }
 
-/**
- * Counts by queue, type and error type, first and last discard (epoch ms), and retention, in all queues and those
- * that differ; types of the newest 10,000 per queue.
- */
+/** Counts by queue, type and error type (of the newest 10,000 per queue), first and last discard, ms, retentions. */
 export async function deadLetterStats(env: Env) {
   const queues = await knownQueues(env);
   const byQueue = new Map<string, number>();

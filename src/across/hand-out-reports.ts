@@ -101,7 +101,6 @@ function failureOf(error: unknown): ErrorData {
   return told ?? unavailable('The queue of the job could not be reached.').data;
 }
 
-/** Bytes of all that travels with a report. */
 function bytesOfReport(report: Report): number {
   if (report.kind === 'progress') {
     return 512 + bytesOf(JSON.stringify([report.message, report.data])) + bytesOf(report.checkpoint ?? '');

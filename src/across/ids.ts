@@ -1,7 +1,4 @@
-/**
- * Ids that do not name their job's queue (client-chosen, or brought along). Shards of the directory note them before
- * the job enters a queue, so it is found with a call or two.
- */
+/** Ids that do not name their job's queue: shards of the directory note them before the job enters a queue. */
 import type { Env } from '../config';
 import { onEmptied } from '../durable/memory';
 import { inParallel } from '../durable/parallel';

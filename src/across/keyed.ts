@@ -24,7 +24,6 @@ export async function coordinatorOf(env: Env, { idempotency, operation }: Keyed,
   return queue;
 }
 
-/** The earlier answer, if there is one. */
 export async function recall(env: Env, keyed: Keyed | undefined): Promise<BulkAnswer | null> {
   const coordinator = keyed?.operation.coordinator;
   if (keyed === undefined || coordinator === undefined) return null;

@@ -1,7 +1,4 @@
-/**
- * The keys that limit jobs, over all queues. Keys count within a queue, or over all by their desk; an operator's
- * override, kept by the directory, holds in all queues.
- */
+/** The keys that limit jobs, over all queues: within each, or over all by their desk. Overrides hold in all. */
 import type { Env } from '../config';
 import { inParallel } from '../durable/parallel';
 import { defined } from '../job/envelope/fields';

@@ -12,7 +12,6 @@ import { directoryObject, poolObject, queueObject } from '../rpc/stubs';
 /** Claims from one queue, perhaps after waiting for work. */
 export type ClaimFrom = (queue: string, count: number, waitMs: number) => Promise<JobView[]>;
 
-/** The terms of a fetch. */
 export interface PoolFetch {
   count: number;
   worker?: string | undefined;

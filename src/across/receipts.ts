@@ -87,11 +87,7 @@ function countsOf(views: readonly EnqueuedJob[]): Record<string, number> {
   };
 }
 
-/**
- * The result of {@link renderBatch} for whole envelopes, as JSON: most jobs equal their entries, which are text
- * already.
- * @param members the other members of the answer
- */
+/** {@link renderBatch} for whole envelopes, as JSON: most equal their entries. @param members others of the answer */
 export function writeBatch(
   views: readonly EnqueuedJob[],
   parsed: readonly ParsedJob[],

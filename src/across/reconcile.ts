@@ -8,7 +8,6 @@ import { own } from '../job/own';
 /** Each as it was applied, by name; null: there was another one of that name. */
 export type Applied = Record<string, string | null>;
 
-/** A kind of thing that the code declares. */
 export interface DeclaredKind<Entry, Existing> {
   /** What the code declares, by name. */
   entries: Readonly<Record<string, Entry>>;

@@ -76,10 +76,7 @@ async function refresh(env: Env): Promise<Registry> {
   return registry;
 }
 
-/**
- * Validates jobs kept for later, such as those of schedules. @returns warnings for their author
- * @throws {ApiError} 400 if the queue of one refuses misfits, with `details.index` of that one
- */
+/** Validates jobs kept for later. @returns warnings for their author @throws {ApiError} 400 with `details.index` */
 export async function validateKept(env: Env, entries: readonly (Sent & { queue: string })[]): Promise<string[]> {
   const registry = await refresh(env);
   const work = new Work();

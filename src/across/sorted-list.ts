@@ -28,10 +28,7 @@ interface Placed extends SortedEntry {
   queue: string;
 }
 
-/**
- * Reads one page. @param render the part of each job to keep, to save memory
- * @throws {ApiError} 400 for a page too far in; 422 when too many jobs would have to be looked at
- */
+/** Reads one page. @param render what to keep of each job @throws {ApiError} 400: too far in; 422: too many jobs */
 export async function listSorted<T>(
   env: Env,
   selection: Selection,

@@ -17,12 +17,10 @@ export async function statsOf(env: Env, name: string): Promise<QueueStats> {
   return unwrap(await queueObject(env, name).stats());
 }
 
-/** The counts of each queue. */
 export function statsOfEach(env: Env, queues: readonly { name: string }[]): Promise<QueueStats[]> {
   return inParallel(queues, ({ name }) => statsOf(env, name));
 }
 
-/** The counts and the activity of each queue. */
 export function activityOfEach(env: Env, queues: readonly { name: string }[]): Promise<(QueueStats & QueueActivity)[]> {
   return inParallel(queues, async ({ name }) => {
     return { ...(await statsOf(env, name)), ...(await queueObject(env, name).activity()) };

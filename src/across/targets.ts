@@ -8,7 +8,6 @@ import { nextQueues, queuesOf } from './queues';
 
 type TargetConfig = Config['targets'][number];
 
-/** A target as one queue sees it. */
 export interface TargetInQueue extends TargetView {
   queue: string;
 }
@@ -30,10 +29,7 @@ export interface GatheredTargets {
   after?: string;
 }
 
-/**
- * The targets, and the views of as many next queues as one request may ask. @param name only this target
- * @throws {ApiError} 404 when there is no target of this name
- */
+/** The targets as the next queues see them. @param name only this target @throws {ApiError} 404 when there is none */
 export async function gatherTargets(
   env: Env,
   { name, named, after }: { name?: string; named?: readonly string[] | undefined; after?: string | undefined },

@@ -146,10 +146,7 @@ interface RemoteJob extends Candidate {
   view?: JobView;
 }
 
-/**
- * Applies policies that look across queues, in order. @param now epoch ms
- * @throws {ApiError} 409 `duplicate`, 503 while that is not decided, with `details.index`
- */
+/** Applies policies across queues, in order. @param now epoch ms @throws {ApiError} 409, 503, with `details.index` */
 function resolveConflicts(entries: readonly BatchEntry[], answers: Answers, now: number): Resolution {
   const queueOf = (index: number) => entries[index]?.queue;
   // Entries of one queue are left to that queue.

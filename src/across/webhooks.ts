@@ -14,7 +14,6 @@ export interface WebhookView {
   untold?: number;
 }
 
-/** The status of webhooks. */
 export function viewsOf(env: Env, webhooks: readonly Webhook[]): Promise<WebhookView[]> {
   return inParallel(webhooks, async (webhook) => ({
     webhook,

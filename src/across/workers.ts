@@ -99,7 +99,6 @@ class FetchUnderWay {
     return Math.min(count, this.counts.get(queue) ?? count);
   }
 
-  /** Claims from the queues of a pool. */
   claimPortions(pool: string): Promise<JobView[]> {
     const { count, wait_ms = 0, worker_id } = this.request;
     return claimFromPool(this.env, pool, {
@@ -216,7 +215,6 @@ async function queuesOfWorker(env: Env, { queues = [] }: WorkerView): Promise<st
   return (await knownIfFew(env)) ?? queues;
 }
 
-/** The jobs that a worker holds, in all its queues. */
 export async function jobsLeasedBy(env: Env, worker: WorkerView): Promise<LeasedJob[]> {
   return (
     await inParallel(await queuesOfWorker(env, worker), (name) => queueObject(env, name).leasedBy(worker.id))

@@ -49,7 +49,6 @@ function located(error: ErrorData, list: readonly StepCheck[]): ErrorData {
   };
 }
 
-/** Ids of the jobs that run. */
 export async function runningJobs(env: Env, view: WorkflowView): Promise<ReadonlySet<string>> {
   const answers = await inParallel(openJobs(view), ([queue, ids]) => queueObject(env, queue).runningOf(ids));
   return new Set(answers.flat());

@@ -21,7 +21,6 @@ export class AlertList {
     private readonly tables: Schema,
   ) {}
 
-  /** The rules that a queue must look at. */
   rules(queue: string): AlertRule[] {
     return this.stored()
       .filter((rule) => rule.active && (rule.queue ?? queue) === queue)

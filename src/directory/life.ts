@@ -255,7 +255,6 @@ export class DirectoryLife {
     return readings.filter(({ exists }) => exists);
   }
 
-  /** Begins an operation under a key, with the current queues. */
   beginOperation(idempotency: IdempotencyKey, id: string): Outcome<KeyedOperation> {
     const { queues, more } = this.queues.page({ limit: MAX_QUEUES_AT_ONCE });
     const names = more ? {} : { queues: queues.map(({ name }) => name) };

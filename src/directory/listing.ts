@@ -12,7 +12,6 @@ const AT_ONCE = 10;
 export interface ListingHost {
   /** The next ids after this one that clients chose in a queue; none: that was all. */
   chosenIds(queue: string, after: string): Promise<string[]>;
-  /** Has the shards note them. */
   noteIds(places: IdPlace[]): Promise<unknown>;
 }
 

@@ -4,7 +4,6 @@ import { type ApiError, refusal } from '../job/errors';
 
 const DAY_MS = 86_400_000;
 
-/** The fact that is stored. */
 const FACT = 'new_queues';
 
 /** Days since 1970, and how many queues each key has created on that day. */

@@ -33,7 +33,6 @@ export const VERBS = {
   /** May this key bring these queues into being, as one of at most `most` a day? Refuses with 429. */
   admitQueues: ({ newQueues }, by: string, names: string[], most: number) =>
     outcomeOf(() => newQueues.admit(by, names, most, Date.now())),
-  /** Queues by name, a page of them. */
   list: ({ queues }, request: QueueListRequest) => queues.page(request),
   /** As many queues as may be asked at once: those that change most, then the oldest. */
   busiest: ({ queues, readings }) => queues.busiest(readings.restless()),
@@ -41,10 +40,7 @@ export const VERBS = {
   resolve: ({ queues }, routes: number[]) => queues.resolve(routes),
   /** Forgets a queue that was registered at or before `until` (epoch ms). */
   unregister: (life, name: string, until: number) => life.unregister(name, until),
-  /**
-   * How many there are of what; of the queues that are paused, as it was a minute ago at most.
-   * @param mustWrite something is written first: fails where storage cannot be written
-   */
+  /** How many there are, paused queues as of a minute ago. @param mustWrite fails where storage cannot be written */
   health: (life, mustWrite?: boolean) => life.health(Date.now(), mustWrite),
 
   /** The numbers of these queues, asked only of those that changed since. @param fresh queues to ask anyway */
@@ -72,20 +68,14 @@ export const VERBS = {
     life.defaults.declare(declared, Date.now());
     return await life.spread();
   },
-  /**
-   * Merges a change into the settings of all queues and tells them; waits a moment for that.
-   * @returns the settings, and how many queues have not confirmed them yet
-   */
+  /** Merges a change into the settings of all queues. @returns them, and how many queues have not confirmed yet */
   changeQueueDefaults: (life, change: SettingsChange, mayPurge: boolean) =>
     changing(
       (now) => ({ config: life.defaults.change(change, now, mayPurge).config }),
       () => life.spread(),
     ),
   maintenance: ({ defaults }) => holdingMaintenance(defaults.maintenance(), Date.now()) ?? null,
-  /**
-   * Begins maintenance, changes the one under way, or ends it (null), and tells the queues; waits a moment for that.
-   * @returns what holds now, and how many queues have not confirmed yet
-   */
+  /** Begins, changes or ends (null) maintenance. @returns what holds, and how many queues have not confirmed yet */
   declareMaintenance: async (life, notice: MaintenanceNotice | null) => {
     life.defaults.declareMaintenance(notice, Date.now());
     return { maintenance: life.defaults.maintenance() ?? null, untold: await life.spread() };
@@ -155,14 +145,12 @@ export const VERBS = {
 
   /** Puts a workflow on the list, or notes its new state. */
   noteWorkflow: ({ workflows }, summary: WorkflowSummary) => workflows.note(summary),
-  /** Takes a workflow off the list. */
   forgetWorkflow: ({ workflows }, id: string) => workflows.forget(id),
   /** Workflows, the latest first, a page of them. */
   workflows: ({ workflows }, request: WorkflowListRequest) => workflows.page(request),
 
   /** A worker is alive. @returns its directive, and whether queues must learn that it may (or may not) get jobs */
   beat: ({ workers }, beat: WorkerBeat) => workers.beat(beat, Date.now()),
-  /** Workers by id, a page of them. */
   workers: ({ workers }, request: WorkerListRequest) => workers.list(request, Date.now()),
   worker: ({ workers }, id: string) => workers.get(id, Date.now()),
   /** Tells these workers, or all, what to do. @returns the ids of those that are known */
@@ -181,7 +169,6 @@ export const VERBS = {
   confirmCron: ({ crons }, name: string, version: number) => crons.confirm(name, version),
   /** No queue has the entry, unless it was changed after the change with this number. */
   dropCron: ({ crons }, name: string, version: number) => crons.drop(name, version),
-  /** Queues that may have entries. */
   cronQueues: ({ crons }, limit: number) => crons.queues(limit),
 
   /**

@@ -2,10 +2,7 @@
 import { v7 as uuidv7 } from 'uuid';
 import { type Signature, signatureHeaders } from './signature';
 
-/**
- * Concurrent calls to URLs per object. The platform queues a seventh connection while its time limit runs, so further
- * jobs are not claimed. Service bindings do not count.
- */
+/** Concurrent calls to URLs, not bindings, per object: the platform queues a seventh while its time limit runs. */
 export const MAX_CONNECTIONS = 6;
 
 /** Cloudflare's answers for an unreachable origin (down, TLS, DNS): no handler has seen the call. */

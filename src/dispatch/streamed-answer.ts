@@ -1,7 +1,4 @@
-/**
- * A streamed answer: messages are handled and answered as they arrive, outcomes are settled. Memory is bounded,
- * however much a handler sends, and whether it reads or not.
- */
+/** A streamed answer, in bounded memory: messages are answered as they arrive, outcomes are settled. */
 import type { AttemptOutcome } from '../job/attempt/outcome';
 import { type ApiError, conflict } from '../job/errors';
 import type { EntryText } from './body';

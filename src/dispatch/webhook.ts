@@ -1,7 +1,4 @@
-/**
- * One attempt to notify a receiver: a signed POST. Its URL, and redirects (same host, method and body only), are
- * checked again. Little of the answer is read.
- */
+/** One signed POST to a receiver. Its URL and redirects (same host) are checked again; little of the answer is read. */
 
 import { withMaskedUrls } from '../job/secrets';
 import { cut } from '../job/text';

@@ -11,7 +11,6 @@ import type { From, Hold } from './request/room';
 export interface Caller {
   /** No key was required. */
   open: boolean;
-  /** The name of the key, where it has one. */
   name: string | null;
   role: Role;
   scopes: readonly Scope[];

@@ -161,10 +161,7 @@ export function readGroupChange(input: unknown): GroupChange {
 /** Groups with an override at a time, and bytes of all: a queue keeps them in one row. */
 const MAX_OVERRIDES = 1_000;
 
-/**
- * The overrides after a change of one group's; null removes it.
- * @throws {ApiError} 409 when there would be too many; 422 for a concurrency against the order
- */
+/** The overrides after a change of one group's; null removes it. @throws {ApiError} 409: too many; 422: the order */
 export function withGroupOverride(
   overrides: GroupOverrides,
   order: GroupOrder | undefined,
@@ -196,10 +193,7 @@ function refuseInStrict({ concurrency }: GroupLimits, field: string): void {
   );
 }
 
-/**
- * Reads a queue's settings of groups; default order: fair.
- * @throws {ApiError} 400 for a wrong type; 422 for a member out of bounds, unknown, or against another one
- */
+/** Reads a queue's settings of groups; default order: fair. @throws {ApiError} 400: a wrong type; 422: others */
 export const readGroupSettings: Reader<GroupSettings> = described(
   () => describe(readSettings),
   (value, field) => {

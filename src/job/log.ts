@@ -23,7 +23,6 @@ const MAX_TIME = 8.64e15;
 /** A line is counted whenever one is added to it. */
 const counted = new WeakMap<LogLine, number>();
 
-/** Bytes that a line takes. */
 export function bytesOfLine(line: LogLine): number {
   const known = counted.get(line);
   if (known !== undefined) return known;

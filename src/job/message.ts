@@ -42,7 +42,6 @@ export function refuseTooMuch(jobs: readonly NewJob[]): void {
   if (bytes > MAX_JOBS_BYTES) throw payloadTooLarge('jobs', bytes, MAX_JOBS_BYTES);
 }
 
-/** Bytes of texts in a message. */
 function bytesOfTexts(texts: readonly string[]): number {
   // Up to U+00FF a character travels as one byte, if all of its text do.
   const isNarrow = (text: string) => !/[^\0-\xff]/.test(text);

@@ -141,10 +141,7 @@ export function keptIn(config: QueueConfig): Record<Exclude<End, 'dead_letter'> 
   return { ...DEFAULTS.retention, max_age: 0, max_count: 0, ...retention, ...dead_letter };
 }
 
-/**
- * The first setting that keeps ended jobs for less time, or fewer of them, after a change; undefined: none does.
- * @param storageBytes the bound where the settings name none
- */
+/** The first setting that keeps ended jobs shorter, or fewer, after a change. @param storageBytes where none is set */
 export function keepsLess(before: QueueConfig, after: QueueConfig, storageBytes?: number): string | undefined {
   const [were, are] = [keptBy(before, storageBytes), keptBy(after, storageBytes)];
   return Object.keys(are).find((name) => (are[name] as number) < (own(were, name) as number));

@@ -1,7 +1,4 @@
-/**
- * Allowances: the limits of a key over all queues. The key's desk leases parts of its allowance to queues. It is an
- * object of the class of lock objects, named by the key.
- */
+/** Allowances: the limits of a key over all queues, leased in parts by its desk, a lock object of its name. */
 import type { LimitOverride, Limits } from '../job/limits/policy';
 
 /** Before the key, in the name of its desk. No other lock object has a space in its name. */
@@ -81,7 +78,6 @@ export interface AllowanceView {
   resets_at?: number;
 }
 
-/** What a desk answers. */
 export interface AllowanceApi {
   lease(request: LeaseRequest): Promise<LeaseAnswer>;
   /** Null: no queue has anything of it. */

@@ -1,7 +1,4 @@
-/**
- * Queues that this isolate has called a moment ago. They are awake, and the call may have changed them. A reader of
- * numbers here asks them, and so sees earlier changes made here.
- */
+/** Queues that this isolate has just called: awake and perhaps changed, so readers of numbers here ask them. */
 import { onEmptied } from '../durable/memory';
 
 /** An object stays in memory for at least this long after a call, ms. */
@@ -14,7 +11,6 @@ const MAX_NAMES = 1_000;
 const called = new Map<string, number>();
 onEmptied(() => called.clear());
 
-/** This queue is being called. */
 export function noteAwake(queue: string): void {
   called.delete(queue);
   called.set(queue, Date.now());

@@ -37,7 +37,6 @@ export interface CronRun {
   updated_at: number;
   /** Intervals count from here. */
   anchor: number;
-  /** The next fire. */
   next_at?: number;
   /** Jobs enqueued in all. */
   runs: number;

@@ -18,9 +18,6 @@ export interface StoredDeclaration extends Observers {
   applied_at: number;
   queues: Record<string, QueueConfig>;
   limits: LimitOverrides;
-  /**
-   * Schedules by name: each as it was applied, as JSON. An entry that differs, or is gone, was changed by an operator.
-   * null: there was one of the same name already.
-   */
+  /** Schedules by name, as applied (JSON): one that differs or is gone is an operator's. null: the name was taken. */
   crons: Record<string, string | null>;
 }

@@ -64,7 +64,6 @@ export interface DirectoryHealth {
   workers: WorkerSummary;
 }
 
-/** A page of the list of workflows. */
 export interface WorkflowListRequest {
   states?: string[];
   /** Only workflows made before the one with this id. */
@@ -90,7 +89,6 @@ export interface WorkerListRequest {
 
 export interface WorkerPage {
   workers: WorkerView[];
-  /** Of all workers. */
   summary: WorkerSummary;
   more: boolean;
 }

@@ -3,7 +3,6 @@ import type { StoredJob, StoredState } from '../job/export/stored-job';
 import type { GroupChange, GroupOverrides } from '../job/group';
 import type { QueueConfig, QueueMode } from '../job/settings';
 
-/** What an export begins with. */
 export interface ExportStart {
   /** Jobs up to this sequence number are exported: those of later enqueues are not. */
   until: number;

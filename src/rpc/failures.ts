@@ -23,7 +23,6 @@ export interface FailuresRequest {
   /** Failed, or discarded, from then on and before. */
   since?: number;
   until?: number;
-  /** Only these groups. */
   fingerprints?: string[];
   /** Where the step before ended. */
   from?: FailuresPlace;

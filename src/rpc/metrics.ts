@@ -7,7 +7,6 @@ import type { WaitingFor } from '../job/waiting';
 import type { QueuePressure } from './receipts';
 import type { QueueStats } from './stats';
 
-/** Asks for points over time. */
 export interface PointsRequest {
   /** The points of this time, epoch ms. */
   from: number;
@@ -18,7 +17,6 @@ export interface PointsRequest {
   type?: string | undefined;
 }
 
-/** How a queue gets on. */
 export interface QueueActivity {
   /** Since when the job that became available first has waited, epoch ms; null when none waits. */
   oldest_available_at: number | null;
@@ -40,7 +38,6 @@ export interface QueueActivity {
   counted_since: number;
 }
 
-/** All numbers of a queue. */
 export type QueueReading = QueueStats & QueueActivity;
 
 /** All numbers of a queue, and what time will do to them. */

@@ -51,7 +51,6 @@ export interface BulkItem {
   reason?: string;
 }
 
-/** What lists can be sorted by. */
 export const SORT_KEYS = ['created_at', 'scheduled_at', 'priority'] as const;
 export type SortKey = (typeof SORT_KEYS)[number];
 

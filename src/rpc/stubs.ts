@@ -62,7 +62,6 @@ export function queueStub<Api = DurableObjectStub>(env: Env, name: string): Api 
   return named(env, 'QUEUES', name);
 }
 
-/** The object of one queue. */
 export function queueObject(env: Env, name: string): QueueApi {
   noteAwake(name);
   return named(env, 'QUEUES', name);
@@ -102,7 +101,6 @@ export function lookoutObject(env: Env): DirectoryApi {
   return named(env, 'DIRECTORY', LOOKOUT);
 }
 
-/** The shard of the directory with this name. */
 export function idShard(env: Env, name: string): DirectoryApi {
   return named(env, 'DIRECTORY', name);
 }
@@ -117,12 +115,10 @@ export function poolObject(env: Env, name: string): DirectoryApi {
   return named(env, 'DIRECTORY', `pool ${name}`);
 }
 
-/** The object of one workflow. */
 export function workflowObject(env: Env, id: string): WorkflowApi {
   return named(env, 'WORKFLOWS', id);
 }
 
-/** The lock object with this name. */
 export function lockObject(env: Env, name: string): UniqueLockApi {
   return named(env, 'UNIQUE_LOCKS', name);
 }

@@ -1,7 +1,4 @@
-/**
- * Webhooks over RPC. The directory has their list. Each webhook has an object of its own, which sends and keeps the
- * log: a slow or missing receiver delays nothing else.
- */
+/** Webhooks over RPC: listed by the directory, each with an object that sends, so no receiver delays another. */
 import type { DeliveryStatus, Webhook, WebhookMembers } from '../job/webhook/subscription';
 
 /** An event on its way to a subscription: its body as it is sent, written once. */
@@ -13,7 +10,6 @@ export interface Notice {
   body: string;
 }
 
-/** One attempt to deliver. */
 export interface DeliveryAttempt {
   /** Epoch ms. */
   at: number;
@@ -65,7 +61,6 @@ export interface DeliveryPage {
   total: number;
 }
 
-/** What a receiver answered to a test. */
 export interface TestAnswer {
   success: boolean;
   status_code?: number;

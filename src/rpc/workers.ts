@@ -80,7 +80,6 @@ export interface HeartbeatRequest {
   directives?: boolean;
 }
 
-/** A progress report. */
 export interface ProgressRequest extends AttemptName, Progress {
   /** JSON text of a `CheckpointContent` to save with it, all or nothing. */
   checkpoint?: string;
@@ -105,7 +104,6 @@ export interface CheckpointRequest extends AttemptName {
   content: string;
 }
 
-/** A checkpoint as it is stored. */
 export interface StoredCheckpoint {
   /** Counts the saves since the job had none, from 1. */
   sequence: number;

@@ -53,7 +53,6 @@ export function topCommand(terminal: Terminal): Command {
     });
 }
 
-/** One look at a page. */
 async function printPage(terminal: Terminal, api: Api, session: Session, place: PagePlace | undefined, json: boolean) {
   mustSee(session, place);
   const first = begin(session, place);

@@ -38,7 +38,6 @@ interface Payload {
   lock_ttl?: number | null;
   lock_digest?: string;
   unique_digest?: string;
-  /** A batch. */
   bid?: string;
   encrypt?: boolean;
 }

@@ -44,10 +44,7 @@ export interface Cluster {
   key: string;
 }
 
-/**
- * What the runtime must know of the cluster, if there is one. @param variables named by {@link OF_THE_CLUSTER}
- * @throws {CliError} where something is missing or wrong
- */
+/** What the runtime must know of the cluster. @param variables of {@link OF_THE_CLUSTER} @throws {CliError} */
 export function clusterOf(options: ClusterOptions, variables: Readonly<Record<string, string>>): Cluster | undefined {
   const { cluster: bucket, clusterAddress: address = THIS_MACHINE, clusterAdvertise: advertise } = options;
   if (bucket === undefined) {

@@ -14,10 +14,7 @@ export interface OpenDoor {
   close(): void;
 }
 
-/**
- * Takes the lock of a folder and listens at its door. @param lost another process has the folder: this one must end
- * @throws {InUse} where another process uses the folder
- */
+/** Locks a folder and listens at its door. @param lost another process has it: end @throws {InUse} if so already */
 export async function openDoor(
   path: string,
   folder: string,

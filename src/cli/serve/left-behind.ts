@@ -37,10 +37,7 @@ export async function refuseServed(folder: StateFolder): Promise<void> {
   throw new InUse(folder.path, (await occupantOf(folder.door)) ?? { pid: found.parent });
 }
 
-/**
- * Ends a workerd that was left behind. @param notify gets its number first
- * @throws {InUse} where its `serve` still runs @throws {CliError} where it does not end
- */
+/** Ends a workerd left behind. @param notify gets its number @throws {InUse} {@link CliError} if it does not end */
 export async function endLeftBehind(folder: StateFolder, notify: (pid: number) => void): Promise<void> {
   const pid = leftBehind(folder);
   if (pid === undefined) return;

@@ -110,7 +110,6 @@ export interface Wish {
 /** The ids that one filter may name. */
 const MOST_IDS = 50;
 
-/** The requests of a wish. */
 export function requestsOf({ action, things, filter }: Wish): Write[] {
   const { many } = action;
   if (filter && many) return [many(filter)];

@@ -95,7 +95,6 @@ export const can = ({ session }: Pick<TopState, 'session'>, scope: Scope): boole
 export const tabsOf = (session: Session) =>
   PAGES.filter(({ key, scope }) => key !== undefined && session.scopes.includes(scope));
 
-/** The tab that a page belongs to. */
 export function tabOf(page: PageId): PageId {
   if (page === 'queue') return 'queues';
   if (page === 'job') return 'jobs';

@@ -151,7 +151,6 @@ export function count(value: number, isTrouble = false): Cell {
 /** Rows of a page of a list. */
 export const PER_PAGE = 50;
 
-/** Query of a page of a list. */
 export const pageQuery = ({ number = 1 }: PagePlace, conditions: Parameters<typeof parametersFrom>[0] = {}) =>
   parametersFrom({ ...conditions, page: number, perPage: PER_PAGE });
 

@@ -58,7 +58,6 @@ const STATES: Readonly<Record<string, Tone>> = {
   off: 'faint',
 };
 
-/** The tone of a state, of whatever it is the state. */
 export function toneOf(state: string): Tone {
   return own(STATES, state) ?? 'plain';
 }

@@ -284,7 +284,6 @@ export class WebhookSender {
   }
 }
 
-/** The type of a test event. */
 const TEST_EVENT = 'webhook.test';
 
 function named(webhook: string, delivery: LoggedDelivery): Delivery {

@@ -35,7 +35,6 @@ import { readTypes, typesToFollow } from './types';
 
 const SUBPROTOCOL = 'ojs.v1';
 
-/** Channels of one socket at most. */
 const MAX_CHANNELS = 100;
 
 /** Longest message of a client, in characters, and how many may wait their turn. */

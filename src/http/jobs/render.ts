@@ -14,7 +14,6 @@ export function envelopeOf(c: AppContext, view: JobView, room?: PolicyRoom): Job
   return renderJob(view, usableConfig(c.env).retryVariables, undefined, room) as unknown as JobEnvelope;
 }
 
-/** The envelopes of a page of jobs. */
 export function envelopesOf(c: AppContext, views: readonly JobView[]): JobEnvelope[] {
   const room = new PolicyRoom();
   return views.map((view) => envelopeOf(c, view, room));

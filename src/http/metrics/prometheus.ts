@@ -1,7 +1,4 @@
-/**
- * Metrics in the text format of Prometheus. Their names are those of the protocol, with underscores. Labels are queues,
- * types and states, never ids or texts of errors.
- */
+/** Metrics for Prometheus, named as in the protocol. Labels are queues, types and states, never ids or texts. */
 
 import type { Reading } from '../../across/metrics';
 import { countOf, type Histogram } from '../../job/metrics/histogram';

@@ -14,7 +14,6 @@ export function countsOf(queues: readonly QueueReading[]): StateCounts {
   return Object.fromEntries(JOB_STATES.map((state) => [state, countIn(state)])) as StateCounts;
 }
 
-/** The points of all queues. */
 export const recentOf = (queues: readonly QueueReading[]): Point[] => queues.flatMap(({ recent }) => recent);
 
 /** Jobs of a queue that have not ended. */

@@ -25,7 +25,6 @@ const EVERY_MS = 2_000;
 const PASSED: ReadonlySet<string> = new Set(['job.enqueued', 'job.completed', 'job.failed', 'job.cancelled']);
 const FOLLOWED = [...PASSED, 'job.scheduled', 'job.started', 'job.retrying', 'job.discarded', 'job.expired'];
 
-/** Workers that are listed. */
 const MAX_WORKERS = 100;
 
 const RATES = { processed: 'completed', failed: 'failed', enqueued: 'enqueued' } as const satisfies Record<

@@ -6,10 +6,7 @@ import type { Check } from '../route';
 
 export const OJS_VERSION = '1.0';
 
-/**
- * Does the client name its protocol version? All SDKs of the protocol do. They read the shapes of its HTTP binding,
- * other clients those of its conformance suite.
- */
+/** Does the client name its version? OJS SDKs do; they read the HTTP binding's shapes, not the conformance suite's. */
 export const saysVersion = (c: AppContext): boolean => c.req.header('OJS-Version') !== undefined;
 
 export const protocolVersion: Check = (c) => {

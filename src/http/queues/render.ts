@@ -11,7 +11,6 @@ import { formatInstant } from '../../job/time';
 import type { QueueActivity } from '../../rpc/metrics';
 import type { QueueStats } from '../../rpc/stats';
 
-/** A queue and whether it is paused or drained. */
 export function renderStatus(name: string, mode: { paused: boolean; draining?: boolean }): QueueState {
   return { name, paused: mode.paused, status: modeOf(mode) };
 }

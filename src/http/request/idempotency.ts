@@ -15,11 +15,7 @@ const MAX_LENGTH = 256;
 /** Says that the answer is that of an earlier request. */
 export const REPLAYED = { 'Idempotency-Replayed': 'true' };
 
-/**
- * The key of a request, if it has one, with a hash of the request. The order of members does not matter.
- * @param inBody the key named in the body; the header wins
- * @throws {ApiError} 400
- */
+/** The key of a request and its hash, whatever the order of members. @param inBody yields to the header @throws 400 */
 export async function readIdempotency(
   c: AppContext,
   body: JsonObject,

@@ -1,9 +1,6 @@
 /** Room in the memory of an isolate. */
 
-/**
- * A request that has held its room for this long, ms, was dropped by the runtime. When a client leaves, none of its
- * code runs any more, not even the code that releases the room.
- */
+/** After this long, ms, the runtime has dropped a request: a client that left runs no code to release its room. */
 const LONGEST_HOLD_MS = 120_000;
 
 /** The source of a request: without a key, with one, or code of this account. */

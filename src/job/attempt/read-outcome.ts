@@ -85,11 +85,7 @@ const readRunAt =
     return at;
   };
 
-/**
- * The outcome that an ack reports, written into `ack`. @param failsUnkept whether an unstorable result fails the
- * attempt
- * @throws {ApiError} 400, or 413 for a result above 1 MiB
- */
+/** Reads an ack into `ack`. @param failsUnkept does an unstorable result fail it? @throws {ApiError} 400, 413 */
 export function readAcked<T extends object>(ack: T, body: Json, now: number, failsUnkept: boolean): T & AttemptOutcome {
   const completed: T & { kind: 'completed'; result?: string } & OutcomeNotes = Object.assign(ack, {
     kind: 'completed' as const,

@@ -83,10 +83,7 @@ const MAX_REPORTS = 1000;
 const ACTIONS = ['ack', 'nack', 'progress', 'checkpoint', 'step'] as const;
 const readAction = readWord(ACTIONS);
 
-/**
- * Reads many reports; a wrong one keeps its error. @param workerId default for reports that name no worker
- * @throws {ApiError} 400 when it is not a list; 413 when it is too long
- */
+/** Reads reports; a wrong one keeps its error. @param workerId where they name none @throws {ApiError} 400, 413 */
 export function readReports(
   value: unknown,
   field: string,

@@ -171,7 +171,6 @@ export function readSome<T>(max: number, item: Reader<T>): Reader<T[]> {
   );
 }
 
-/** One of these words. */
 export function readWord<const T extends string>(words: readonly T[]): Reader<T> {
   const rule = `must be one of ${words.join(', ')}`;
   return reader((value) => words.find((word) => word === value), rule, { type: 'string', enum: words });

@@ -38,10 +38,7 @@ const JOBS: ReadonlySet<string> = new Set(['jobs']);
 /** Lists whose readers judge each value: reports, and ids that are looked for. */
 const JUDGED: ReadonlySet<string> = new Set(['reports', 'job_ids', 'ids', 'active_jobs', 'active_job_ids']);
 
-/**
- * Parses a list of independent parts: jobs, reports or ids. A part that cannot be stored refuses itself only.
- * @throws {ApiError} 400 for bad JSON, and for unstorable values beside the parts
- */
+/** Parses independent parts; an unstorable one refuses itself. @throws {ApiError} 400: bad JSON, or beside the parts */
 export function parseParts(text: string): unknown {
   const { value, isSuspect } = parseLoosely(text);
   if (!isSuspect || !isObject(value)) return value;

@@ -1,7 +1,4 @@
-/**
- * Objects that are read by a table of their members. The table is the only place that names them: what the reader
- * accepts, which names it knows, and the type that it gives all follow from it.
- */
+/** Objects read by a table of their members: names, types, what is accepted and the JSON Schema follow from it. */
 
 import { type ApiError, invalidPolicy, invalidRequest } from '../errors';
 import { notKnown } from '../near-miss';
@@ -42,7 +39,6 @@ export function required<T>(read: Reader<T> & { nullable?: true }): RequiredMemb
   return Object.assign(copy, { schema: () => describe(read), required: true as const, ...(nullable && { nullable }) });
 }
 
-/** Marks a member of which null is a value. */
 export function nullable<T>(read: Reader<T>): NullableMember<T> {
   const copy: Reader<T | null> = (value, field) => (value === null ? null : read(value, field));
   return Object.assign(copy, { schema: () => orNull(describe(read)), nullable: true as const });
@@ -54,10 +50,7 @@ function orNull(schema: Schema): Schema {
   return { ...schema, type: [type, 'null'].flat(), ...(Array.isArray(words) && { enum: [...words, null] }) };
 }
 
-/**
- * A reader of objects with these members. A member that is null or absent is left out.
- * @param refuse the error for a member that is not in the table; absent: such a member is ignored
- */
+/** A reader of objects; null and absent members are left out. @param refuse the error for others; absent: ignored */
 export function readMembers<M extends Members>(members: M, refuse?: Refuse): ObjectReader<MembersOf<M>> {
   const names = Object.keys(members);
   const read: Reader<MembersOf<M>> = (value, field) => {

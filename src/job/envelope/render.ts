@@ -79,10 +79,7 @@ export function isMinimal(body: Head): boolean {
   return true;
 }
 
-/**
- * The brief answer to an enqueue: what the server decided, and how it read times and durations. @param body as sent
- * @throws {ApiError} 500 when the retry variables contradict each other
- */
+/** The brief answer to an enqueue: what the server decided or read. @param body as sent @throws {ApiError} 500 */
 export function renderReceipt(
   { record, layers, coalesced }: JobView & { coalesced?: Coalesced },
   variables: Variables,

@@ -48,7 +48,6 @@ export interface ExportEnd {
   hash: string;
 }
 
-/** What is wrong with a file, and where. */
 export class FileError extends Error {
   /** @param line from 1 on @param supported the highest version that is read, where the file has a later one */
   constructor(

@@ -1,7 +1,4 @@
-/**
- * A job as an exported file has it: what is stored of it, whatever the clock says. A job that runs is one that waits,
- * its attempt unused. Times are epoch milliseconds.
- */
+/** A stored job in an exported file, whatever the clock says: running ones wait, their attempt unused. Epoch ms. */
 import { MOST_RECURSION, parseExactly } from '../envelope/exact';
 import {
   isObject,

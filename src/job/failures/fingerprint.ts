@@ -1,7 +1,4 @@
-/**
- * Failures that count as equal: same job type, class, code, and message without numbers, ids, quoted texts, paths,
- * times. Computed by readers of failures, never stored.
- */
+/** Equal failures: same type, class, code, and message without numbers, ids, quotes, paths, times. Never stored. */
 import { fnv1a } from '../fnv';
 import { cut } from '../text';
 

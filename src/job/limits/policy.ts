@@ -136,10 +136,7 @@ const readPolicy = readMembers(
 
 export const LIMIT_POLICY_SCHEMA = () => describe(readPolicy);
 
-/**
- * Reads a job's limits. @param field their path in the request @param queue the default key
- * @throws {ApiError} 400 naming the member that is malformed or contradicts another one
- */
+/** Reads a job's limits. @param queue the default key @throws {ApiError} 400 naming the member at fault */
 export function readLimitPolicy(value: unknown, field: string, queue: string): LimitPolicy {
   const { key, scope = 'queue', concurrency, throttle, on_limit = 'wait', ...rates } = readPolicy(value, field);
   const limits: Limits = defined({ concurrency, rate: rateOf(rates, field), throttle });

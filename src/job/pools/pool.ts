@@ -100,7 +100,6 @@ function readWeights(value: unknown, field: string, queues: readonly string[]): 
   return weights;
 }
 
-/** The weight of a queue in its pool. */
 export function weightOf({ strategy, weights }: Pick<Pool, 'strategy' | 'weights'>, queue: string): number {
   return strategy === 'weighted' ? (own(weights, queue) ?? 1) : 1;
 }

@@ -68,11 +68,7 @@ define('non_retryable_errors', readEntries(0, 100, readErrorName));
 define('on_exhaustion', readWord(['discard', 'dead_letter']));
 define('on_crash', readWord(['retry', 'dead_letter']));
 
-/**
- * Reads one layer.
- * @param lenient leave fields with a mistake out
- * @throws {ApiError} 422 naming the first field with a mistake as it was written, below `path`
- */
+/** Reads one layer. @param lenient leave out wrong fields @throws {ApiError} 422 naming the first below `path` */
 export function readLayer(input: RetryInput, path: string, lenient = false): RetryLayer {
   const written: RetryLayer = {};
   let preset: RetryLayer | undefined;

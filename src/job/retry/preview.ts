@@ -93,10 +93,7 @@ export interface RetryPreview {
   decision?: { outcome: 'retry' | 'discarded' | 'dead_letter'; reason?: string; delay_ms?: number };
 }
 
-/**
- * Computes a preview. @throws {ApiError} 400 for a bad request; 422 for a bad policy in any layer (`layers.queue.…`);
- * 500 `invalid_configuration` for bad variables
- */
+/** Computes a preview. @throws {ApiError} 400; 422 for a policy (`layers.queue.…`); 500 for bad variables */
 export function previewRetry(request: unknown, context: PreviewContext): RetryPreview {
   if (!isObject(request)) throw invalidPayload('The body must be a JSON object.');
   const read = previewReader(context.now)(request, '');

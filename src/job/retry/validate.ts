@@ -1,7 +1,4 @@
-/**
- * Refuses impossible retry policies and names the field as the client wrote it. A layer is checked when it is written:
- * by its shape, and then merged over the layers below it.
- */
+/** Refuses impossible retry policies when they are written: by their shape, then merged over the layers below. */
 import { inPolicy, isObject, readInteger } from '../envelope/fields';
 import { invalidPolicy } from '../errors';
 import type { RetryInput } from '../record';

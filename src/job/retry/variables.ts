@@ -1,7 +1,4 @@
-/**
- * The deployment's defaults, from environment variables. Those beside the limit describe one formula (polynomial, in
- * seconds, without cap): all of them or none.
- */
+/** The deployment's defaults, from variables: a limit, and one formula (polynomial, in s, uncapped), whole or not. */
 import { parseDuration } from '../duration';
 import { invalidConfiguration } from '../errors';
 import { own } from '../own';

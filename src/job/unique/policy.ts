@@ -223,11 +223,7 @@ function pick(source: Record<string, unknown>, names: readonly string[]): Record
   return Object.fromEntries(names.filter((name) => Object.hasOwn(source, name)).map((name) => [name, source[name]]));
 }
 
-/**
- * Each name must be found in at least one of the objects.
- * @param listed the names as the client wrote them, perhaps among others
- * @throws {ApiError} 400 naming the first that is not
- */
+/** Each name must be in one of the objects. @param listed names as written, among others @throws {ApiError} 400 */
 function requireMembers(
   names: readonly string[],
   objects: readonly object[],

@@ -72,7 +72,6 @@ const ANSWERED = [
 const KNOWN: ReadonlySet<string> = new Set([...MEMBERS, ...ANSWERED]);
 const aboutMember = withoutEffect(MEMBERS);
 
-/** Notes the members that no subscription has. */
 export function noteUnknownMembers(unknown: UnknownMembers, body: Body): void {
   unknown.note(body, KNOWN, '', aboutMember);
 }

@@ -77,7 +77,6 @@ const FREQUENT: ReadonlySet<string> = new Set([
   ...['job.heartbeat', 'job.progress', 'job.log', 'job.step', 'job.signal', 'worker.heartbeat'],
 ]);
 
-/** The types of events that are sent. */
 export const WEBHOOK_EVENTS: readonly string[] = EVENT_TYPES.filter((type) => type !== STATE_CHANGED);
 
 /** The types that a name in `events` stands for. None: it is unknown. */

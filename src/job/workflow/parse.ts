@@ -1,7 +1,4 @@
-/**
- * Reads a workflow as a producer sends it; nothing else decides whether one is valid. An error names the path of the
- * mistake, and then nothing has been stored.
- */
+/** Reads a workflow of a producer; nothing else decides about it. Errors name the path, and nothing is stored. */
 
 import { defined, optional, readList, readName, readObject, readUuidV7 } from '../envelope/fields';
 import { MAX_BATCH_SIZE } from '../envelope/names';

@@ -88,10 +88,7 @@ export function QueueFilter() {
   );
 }
 
-/**
- * What filters now, as chips that each remove their own. @param names of the query, with what they are called
- * @param values that have a text of their own, by name
- */
+/** Active filters, as chips that remove them. @param names with their labels @param values with texts, by name */
 export function FilterChips({ names, values = {} }: { names: Options; values?: Readonly<Record<string, Options>> }) {
   const set = Object.entries(names).filter(([name]) => query(name) !== '');
   if (set.length === 0) return null;

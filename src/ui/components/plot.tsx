@@ -1,7 +1,4 @@
-/**
- * The drawing of a chart, loaded with the first chart. The legend follows the pointer; drag to zoom, double-click to
- * reset, click a name to hide its line.
- */
+/** The drawing of a chart, loaded with the first one. Drag to zoom, double-click to reset, click a name to hide it. */
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import Drawing, { type AlignedData, type Axis } from 'uplot';
 import base from 'uplot/dist/uPlot.min.css' with { type: 'text' };

@@ -42,7 +42,6 @@ export function failed(error: unknown): void {
   toast(message, { kind: 'error', hint });
 }
 
-/** Asks, and answers whether it was confirmed. */
 export function confirm(asked: Question): Promise<boolean> {
   return new Promise((resolve) => {
     question.value = {

@@ -71,7 +71,6 @@ const QUEUE_COLUMNS: readonly Column<QueueItem>[] = [
   ['OLDEST', ({ oldestAvailableAt }, now) => lastsText(oldestAvailableAt, now), { rank: 8, end: true }],
 ];
 
-/** Queues in rows. */
 export const listQueues = (items: readonly QueueItem[], now: number) =>
   listOf(items, QUEUE_COLUMNS, now, ({ name, status }) => ({
     id: name,

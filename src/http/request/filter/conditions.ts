@@ -66,11 +66,7 @@ export function readAge(value: unknown, field: string, now: number): number {
   throw invalidRequest(field, `${field} must be a duration such as "P7D" or "12h", or an RFC 3339 time with a zone.`);
 }
 
-/**
- * A time that jobs are chosen by. A bare duration counts back from now, with a `+` from now on; for due times a bare
- * one counts from now on too.
- * @returns epoch ms
- */
+/** A time to choose jobs by, epoch ms. A bare duration counts back; with `+`, or for due times, from now on. */
 export function readMoment(name: Bounded, value: unknown, field: string, now: number): number {
   const moment = (name === 'scheduled' ? parseInstant : parsePast)(value, now);
   if (moment !== undefined) return moment;

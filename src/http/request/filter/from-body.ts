@@ -108,11 +108,7 @@ const MEMBERS: Record<string, Member> = {
   ),
 };
 
-/**
- * Reads the filter of an operation. A misspelt name must not widen it, so unknown members are refused, and so is an
- * empty filter.
- * @throws {ApiError} 400 naming the member
- */
+/** Reads the filter of an operation. Unknown members, or none, could widen it. @throws {ApiError} 400 naming one */
 export function filterFromBody(value: unknown, now: number, field = 'filter'): Selection {
   const filter: JobFilter = {};
   const given = Object.entries(readObject(value, field));

@@ -102,7 +102,6 @@ function withoutTwins(events: readonly LiveEvent[]): readonly LiveEvent[] {
   return events.filter(({ id, event }) => event === 'job.state_changed' || !changes.has(id));
 }
 
-/** The state that the event tells of. */
 function stateIn(one: LiveEvent): string | undefined {
   if (one.event === 'job.state_changed') return String(one.data.to);
   return isBirth(one) ? BORN[one.event] : undefined;
