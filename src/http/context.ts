@@ -5,6 +5,7 @@ import type { Media } from '../contract/route';
 import type { Role, Scope } from '../job/access';
 import type { Redactor } from '../job/redaction';
 import type { TokenRights } from '../job/token';
+import { readsPlainJsonOnly } from './ojs';
 import type { KnownMembers } from './request/members';
 import type { From, Hold } from './request/room';
 
@@ -133,12 +134,9 @@ export function noContent(c: AppContext, headers: Record<string, string> = {}): 
   return respond(c, null, 204, headers) as Answer<null, 204>;
 }
 
-/** The Python SDK accepts the protocol's type like every other, but reads only plain JSON. Its library names it. */
-const READS_PLAIN_JSON_ONLY = /^python-httpx\//i;
-
 /** A client that accepts only plain JSON gets that media type. */
 export function mediaType(c: AppContext): string {
-  if (READS_PLAIN_JSON_ONLY.test(c.req.header('User-Agent') ?? '')) return 'application/json';
+  if (readsPlainJsonOnly(c)) return 'application/json';
   const accepted = c.req.header('Accept')?.toLowerCase() ?? '*/*';
   const isPlain = accepted.includes('application/json') && !/\*\/\*|application\/(\*|openjobspec\+json)/.test(accepted);
   return isPlain ? 'application/json' : MEDIA_TYPE;

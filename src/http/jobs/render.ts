@@ -2,12 +2,13 @@
 import { fullestOf, type Warned, warningTexts } from '../../across/receipts';
 import { usableConfig } from '../../config';
 import type { JobAnswer } from '../../contract/jobs';
-import { PolicyRoom, renderJob, withFlatCopy } from '../../job/envelope/render';
+import { PolicyRoom, renderJob } from '../../job/envelope/render';
 import type { JobView } from '../../job/record';
 import type { UnknownMembers } from '../../job/unknown-members';
 import type { JobEnvelope } from '../../job/wire';
 import type { EnqueuedJob } from '../../rpc/receipts';
 import { type Answer, type AppContext, json } from '../context';
+import { withFlatCopy } from '../ojs';
 
 /** The envelope of a job. @param room see `renderJob` */
 export function envelopeOf(c: AppContext, view: JobView, room?: PolicyRoom): JobEnvelope {

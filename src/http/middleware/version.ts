@@ -1,13 +1,9 @@
 /** Announces the protocol version and refuses requests written for another major one. */
 import { unsupported } from '../../job/errors';
 import { quote } from '../../job/text';
-import type { AppContext } from '../context';
 import type { Check } from '../route';
 
 export const OJS_VERSION = '1.0';
-
-/** Does the client name its version? OJS SDKs do; they read the HTTP binding's shapes, not the conformance suite's. */
-export const saysVersion = (c: AppContext): boolean => c.req.header('OJS-Version') !== undefined;
 
 export const protocolVersion: Check = (c) => {
   c.get('headers')['OJS-Version'] = OJS_VERSION;

@@ -10,7 +10,7 @@ import { formatInstant } from '../../job/time';
 import type { QueueStats } from '../../rpc/stats';
 import { queueObject } from '../../rpc/stubs';
 import { type AppContext, json, mayPurge } from '../context';
-import { saysVersion } from '../middleware/version';
+import { saysVersion } from '../ojs';
 import { readBody } from '../request/body';
 import { mayCreate, mustExist } from '../request/new-queues';
 import { pagination, readPaging } from '../request/pagination';

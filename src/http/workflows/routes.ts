@@ -15,7 +15,7 @@ import { directoryObject } from '../../rpc/stubs';
 import type { WorkflowSummary, WorkflowView } from '../../rpc/workflow';
 import { type AppContext, json } from '../context';
 import { warningsOf } from '../jobs/render';
-import { saysVersion } from '../middleware/version';
+import { readsObjectsOnly } from '../ojs';
 import { MAX_BATCH_BYTES, readBody } from '../request/body';
 import { mayCreate } from '../request/new-queues';
 import { listMembers, readPaging } from '../request/pagination';
@@ -72,10 +72,6 @@ async function show(c: AppContext) {
   }
   return answer(c, renderWorkflow(view, await runningJobs(c.env, view)));
 }
-
-/** The Go SDK cannot read a workflow whose step has a result other than an object. Its library names it. */
-const readsObjectsOnly = (c: AppContext) =>
-  saysVersion(c) && /^Go-http-client\//.test(c.req.header('User-Agent') ?? '');
 
 async function cancel(c: AppContext) {
   const view: WorkflowView = unwrap(await workflowNamed(c.env, pathParam(c, 'id')).cancel());

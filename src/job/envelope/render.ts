@@ -152,25 +152,6 @@ export function policyOf(variables: Variables, layers: JobView['layers'], body: 
   return shown;
 }
 
-/**
- * The answer about one job: its envelope under `job`, and a flat copy without the application's own members, which
- * could shadow members of the answer. @param own the answer's other members, which win over the copy
- */
-export function withFlatCopy<Job extends object, Own extends object = object>(
-  envelope: Job,
-  own?: Own,
-): { job: Job } & Partial<Job> & Own {
-  const { [UNKNOWN_MEMBERS]: added, ...copy } = envelope as Envelope & { [UNKNOWN_MEMBERS]?: readonly string[] };
-  for (const name of added ?? []) delete copy[name];
-  return { job: envelope, ...(copy as Partial<Job>), ...(own as Own) };
-}
-
-/** {@link withFlatCopy} for an envelope that is JSON text already and has no members of the application. */
-export function flatCopyText(envelope: string, own: object): string {
-  const others = JSON.stringify(own).slice(1);
-  return `{"job":${envelope},${envelope.slice(1, -1)}${others === '}' ? '' : ','}${others}`;
-}
-
 export function renderError(entry: JobErrorEntry): EnvelopeError {
   return {
     attempt: entry.attempt,

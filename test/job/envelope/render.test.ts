@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { flatCopyText, withFlatCopy } from '../../../src/http/ojs';
 import { parseJob } from '../../../src/job/envelope/parse';
-import { flatCopyText, renderJob, withFlatCopy } from '../../../src/job/envelope/render';
+import { renderJob } from '../../../src/job/envelope/render';
 import { writeJob } from '../../../src/job/envelope/write';
 import type { JobBody, JobErrorEntry, JobHistory, JobRecord } from '../../../src/job/record';
 import { JOB_STATES } from '../../../src/job/states';
