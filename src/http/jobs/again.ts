@@ -5,7 +5,6 @@ import { defined, optional, parseObject, readObject, readQueueName } from '../..
 import { parseEnvelope } from '../../job/envelope/json';
 import { MAX_ENVELOPE_BYTES } from '../../job/envelope/names';
 import { IN_OPTIONS, parseJob, withFingerprint } from '../../job/envelope/parse';
-import { withFlatCopy } from '../../job/envelope/render';
 import { invalidRequest, unsupported } from '../../job/errors';
 import { notKnown } from '../../job/near-miss';
 import { factsOf, optionsThat } from '../../job/options';
@@ -16,6 +15,7 @@ import { forFork } from '../../job/undo';
 import { UNDO_OF } from '../../job/undo-names';
 import type { Edit } from '../../rpc/queue';
 import { type AppContext, json } from '../context';
+import { withFlatCopy } from '../ojs';
 import { type JsonObject, readOptionalBody } from '../request/body';
 import { readIdempotency } from '../request/idempotency';
 import { parseContext } from '../request/parse-context';
