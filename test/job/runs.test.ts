@@ -67,7 +67,7 @@ describe('a job of an exported file that a handler waits for', () => {
     expect(JSON.parse(body)).toMatchObject({ awaited });
   });
 
-  it('is refused when it does not say by whom', async () => {
+  it('is refused without the id of who waits', async () => {
     const { by: _, ...rest } = awaited;
     await expect(read({ awaited: rest })).rejects.toMatchObject({
       data: { details: { field: 'job.body.awaited.by' } },

@@ -302,7 +302,7 @@ describe('drop_oldest', () => {
     await addTo(queue);
     await queue.alarm();
     const depth = (await countsOf(queue)).depth as number;
-    expect(depth).toBe(700);
+    expect(depth).toBe(950);
     await server.configure(queue.name, drop(650));
     await queue.alarm();
     await queue.alarm();

@@ -115,7 +115,7 @@ export class KeyLanes {
 
   /**
    * @param order in which jobs of the rank are taken
-   * @param isFull is no memory left? What comes behind is forgotten, and read again when its turn may come
+   * @param isFull whether the memory is used up: jobs that follow are forgotten, and read again later
    */
   constructor(
     private readonly order: Order,

@@ -362,7 +362,7 @@ it('a job of a parent that ended before it was started is cancelled as it arrive
   expect(await new TestQueue(to).counts()).toEqual({ cancelled: 1 });
 });
 
-it('is told what it waits for', async () => {
+it('a handler that waits for a job says in `waiting_for` which', async () => {
   const { id, children } = await parentOf([queue]);
   expect((await server.job(id)).waiting_for).toMatchObject({
     ...{ reason: 'run', job_id: children[0]?.id, signal: 'r0', until: iso(T0 + 7 * DAY) },
