@@ -33,10 +33,9 @@ export function expireDue(q: QueueParts, now: number): void {
   const place = [expiry.next, expiry.untilKey];
   const most = turn.share;
   const found = rows<{ key: number; at: number }>(q.store.sql, due, now, ...place, most);
-  const ended = [...turn.draw(found, most)];
-  for (const { key } of ended) expireIfDue(q, key, now);
-  const last = ended.at(-1);
-  if (last && ended.length === most) {
+  let last: (typeof found)[number] | undefined;
+  for (last of turn.draw(found, most)) expireIfDue(q, last.key, now);
+  if (last && (found.length === most || last !== found.at(-1))) {
     expiry.goOnAt(last.at, last.key);
     return;
   }

@@ -68,3 +68,23 @@ it('what is due at once is done in turns, each within its budget, and nothing is
   expect(used.filter((changes) => changes > 0).length).toBeGreaterThanOrEqual((3 * EACH) / 28);
   expect(await queue.counts()).toEqual({ discarded: 2 * EACH });
 });
+
+it('what expires in a turn that others have spent is discarded in the next ones', async () => {
+  const queue = new TestQueue();
+  await queue.api.configure({ retention: { discarded: DAY } });
+  await queue.inside(({ q }) => void Object.assign(q.store.sizes, { turnChars: 4_000 }));
+  const body = { args: ['x'.repeat(1_000)] };
+  await queue.enqueue(...Array<JobChange>(8).fill({ body, retry: steady(1) }));
+  await queue.claimAll({ visibility_timeout_ms: MINUTE });
+  await queue.enqueue(...many({ body, expiresAt: T0 + MINUTE }));
+  clock.set(T0 + MINUTE + SECOND);
+  const ended = await queue.inside(({ engine, q }) => {
+    const { turn } = q.store;
+    return Array.from({ length: EACH }, () => {
+      engine.alarm();
+      return turn.used.changes;
+    });
+  });
+  expect(Math.max(...ended)).toBeLessThanOrEqual(8 + 4);
+  expect(await queue.counts()).toEqual({ discarded: EACH + 8 });
+});
