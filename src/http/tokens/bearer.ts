@@ -83,7 +83,7 @@ const SHOWN = [
   ...['id', 'job_id', 'type', 'job_type', 'queue', 'state', 'job', 'attempt', 'max_attempts', 'signal', 'name', 'at'],
   ...['created_at', 'enqueued_at', 'scheduled_at', 'started_at', 'completed_at', 'cancelled_at', 'discarded_at'],
   ...['failed_at', 'expires_at', 'updated_at', 'run_at', 'next_retry_at', 'timestamp', 'time', 'cancelled'],
-  ...['event', 'specversion', 'source', 'subject', 'from', 'to', 'deduplicated', 'accumulated'],
+  ...['event', 'key', 'is', 'specversion', 'source', 'subject', 'from', 'to', 'deduplicated', 'accumulated'],
 ];
 const SHOWN_TO_READERS = [
   ...['progress', 'message', 'error', 'code', 'data', 'reason', 'dead_letter', 'duration_ms', 'backoff_ms', 'dropped'],

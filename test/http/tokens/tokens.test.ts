@@ -84,6 +84,22 @@ describe('a token that reads a job', () => {
     expect(stream.messages.map(({ event }) => event)).toContain('job.discarded');
   });
 
+  it('shows the keys by which events of a job are told apart after a gap', async () => {
+    const queue = freshName('token');
+    const id = await server.enqueue(queue);
+    const { attempt } = await server.takeOne(queue);
+    await server.ok(200, 'PUT', `${V1}/jobs/${id}/steps/charge`, { attempt, result: 'private' });
+    await server.ack(id);
+    const token = await make({ job: id, read: true });
+    for (const format of ['flat', 'cloudevents']) {
+      const stream = await StreamReader.open(`/jobs/${id}/events?format=${format}&access_token=${token}`, {}, guarded);
+      await stream.over();
+      const [step] = stream.of('job.step').map(({ data }) => (format === 'flat' ? data : data.data));
+      expect(step).toMatchObject({ name: 'charge', is: 'result', key: expect.stringMatching(/^step:charge:result:/) });
+      expect(JSON.stringify(stream.messages)).not.toContain('private');
+    }
+  });
+
   it('costs no row', async () => {
     const queue = freshName('token');
     const id = await server.enqueue(queue);
