@@ -6,6 +6,7 @@ import type { End } from './retention';
 import { stepsInOrder } from './step-order';
 import { type Steps, stepsOfEntries, stillBegun } from './steps';
 import { cut } from './text';
+import { isSignalUrl } from './token';
 import { UNDO_OF, UNDO_SUFFIX } from './undo-names';
 
 /** A step to undo. */
@@ -37,7 +38,7 @@ const RETRY = { max_attempts: 5, on_exhaustion: 'dead_letter' };
 
 /** The steps that must be undone, the last one first. @param read gives a large result, as JSON */
 export function stepsToUndo(steps: Steps, read: (name: string) => string | undefined): StepToUndo[] {
-  const flagged = stepsInOrder(steps).filter(([, { undo }]) => undo);
+  const flagged = stepsInOrder(steps).filter(([name, { undo, result }]) => undo && !isSignalUrl(name, result));
   return flagged.reverse().map(([name, step]) => {
     const large = step.result_bytes === undefined ? undefined : read(name);
     const certain = 'result' in step || step.result_bytes !== undefined;

@@ -164,6 +164,15 @@ describe('a job that ends otherwise than completed', () => {
     expect((await object.listAll()).map(({ type }) => type)).not.toContain('order.fulfil.undo');
   });
 
+  it('does not undo a signal URL, which its arguments would show to readers', async () => {
+    const id = await started();
+    await put(id, 'url:approved', { result: 'https://jobs.example/ojs/v1/signal/a.b.c', undo: true });
+    await put(id, 'url:mine', { result: 'https://other.example', undo: true });
+    await cancel(id);
+    const [{ steps: undone }] = (await jobOf(id)).args as [{ steps: Json[] }];
+    expect(undone.map(({ name }) => name)).toEqual(['url:mine', 'reserve', 'charge']);
+  });
+
   it('makes no undo of its undo', async () => {
     const id = await started();
     await cancel(id);
