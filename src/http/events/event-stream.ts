@@ -4,6 +4,7 @@
  */
 import type { StreamItem } from '../../contract/event-messages';
 import { Share } from '../../durable/unread';
+import { utf8Bytes } from '../../job/bytes';
 import type { Redactor } from '../../job/redaction';
 import { type AppContext, asShown, media } from '../context';
 
@@ -13,7 +14,7 @@ const RETRY_MS = 3_000;
 /** A stream shows at least this often that it is alive, ms. */
 export const HEARTBEAT_MS = 15_000;
 
-/** Bytes that wait for a client at most. */
+/** Bytes that wait for a client at most, beside what is on record of its job. */
 const MAX_BACKLOG = 512 * 1024;
 
 const TYPE = 'text/event-stream';
@@ -31,6 +32,8 @@ export class EventStream {
   private readonly shown: Redactor;
   private readonly share = new Share();
   private isOver = false;
+  /** Bytes that may wait for it. */
+  private most = MAX_BACKLOG;
 
   /** @param on `beat` at every heartbeat; `over` once, when nothing can be written any more */
   constructor(
@@ -57,8 +60,12 @@ export class EventStream {
     return media(this.c, this.body, TYPE, HEADERS);
   }
 
-  send(items: readonly StreamItem[]): void {
-    if (items.length > 0) this.write(items.map((item) => this.written(item)).join(''));
+  /** @param areOnRecord they are sent at once, before the client can read, and may be more than waits otherwise */
+  send(items: readonly StreamItem[], areOnRecord = false): void {
+    if (items.length === 0) return;
+    const text = items.map((item) => this.written(item)).join('');
+    if (areOnRecord) this.most = MAX_BACKLOG + utf8Bytes(text);
+    this.write(text);
   }
 
   /** A message without a name, or under one that is not its type. */
@@ -86,7 +93,7 @@ export class EventStream {
     if (this.isOver) return;
     this.controller.enqueue(encoder.encode(text));
     this.note();
-    if (this.share.bytes < MAX_BACKLOG && !this.share.isTooMuch) return;
+    if (this.share.bytes < this.most && !this.share.isTooMuch) return;
     this.over();
     // What waits is dropped with it.
     this.controller.error(new Error('the client of a stream does not read'));

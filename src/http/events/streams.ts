@@ -83,13 +83,16 @@ async function stream(c: AppContext, channel: Channel, withRecord = false) {
   const told = isGap ? await record?.read(after) : undefined;
   const out = new EventStream(c, { beat: () => feed.beat(), over: () => feed.close() });
   let last = after ?? feed.position;
-  const send = (happened: readonly QueueEvent[]) => {
+  const send = (happened: readonly QueueEvent[], areOnRecord = false) => {
     const events = record?.fresh(happened) ?? happened;
     last = events.at(-1)?.id ?? last;
-    out.send(events.flatMap((event) => itemsOf(event, shown)));
+    out.send(
+      events.flatMap((event) => itemsOf(event, shown)),
+      areOnRecord,
+    );
     if (job && events.some(({ type }) => ENDS.has(type))) out.end();
   };
-  if (told) send(told);
+  if (told) send(told, true);
   else if (isLost) out.send([about('system.gap', feed.position, {})]);
   if (!told && feed.gaps.length > 0)
     out.send([about('system.gap', last, { after, queues: feed.gaps.filter(Boolean) })]);
@@ -105,7 +108,11 @@ async function stream(c: AppContext, channel: Channel, withRecord = false) {
   feed.start({
     events: send,
     gap: (from, queue) => {
-      if (record) return void record.read(from).then(send, () => out.end());
+      if (record)
+        return void record.read(from).then(
+          (again) => send(again, true),
+          () => out.end(),
+        );
       out.send([about('system.gap', last, { after: from, queues: queue ? [queue] : [] })]);
     },
     dropped: (count, from, queue) => {

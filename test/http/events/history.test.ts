@@ -112,6 +112,21 @@ describe('the stream of a job', () => {
     expect((await open(id, '', { 'Last-Event-ID': String(ids[0]) })).response.status).toBe(200);
   });
 
+  it('tells more than may wait for a client otherwise, and then what happens', async () => {
+    const id = await server.enqueue(queue);
+    await server.takeOne(queue);
+    const until = T0 + 1_000;
+    const name = (n: number) => `${n}${'承'.repeat(120)}`;
+    const steps = Object.fromEntries(Array.from({ length: 800 }, (_, n) => [name(n), { until }]));
+    await server.nack(id, { requeue: true, attempt_used: false, snooze: { until, steps } });
+    const stream = await open(id, '?types=job.step,job.cancelled');
+    await server.ok(200, 'DELETE', `${V1}/jobs/${id}`);
+    await stream.over();
+    expect([stream.error, stream.of('job.step').length, stream.names().at(-1)]).toEqual([
+      ...[undefined, 800, 'job.cancelled'],
+    ]);
+  });
+
   it('of a job that lives again does not end with the end of its earlier life', async () => {
     const id = await server.enqueue(queue, { options: { retry: steady(1) } });
     await server.takeOne(queue);
