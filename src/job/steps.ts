@@ -102,18 +102,20 @@ export const readSteps: Reader<Steps> = (value, field) => {
 /** A part in a file. @throws {ApiError} 400, 413 */
 export const readStepPart: Reader<StepPart> = (value, field) => {
   const { name, part, data } = isObject(value) ? value : {};
-  if (typeof data !== 'string' || !isList(data)) {
+  if (typeof data !== 'string' || !listIn(data)) {
     throw invalidRequest(`${field}.data`, `${field}.data must be the text of a JSON array.`);
   }
   withinBytes(storable(data, `${field}.data`), MAX_PART_BYTES, `${field}.data`);
   return { name: readStepName(name, `${field}.name`), part: readTries(part, `${field}.part`), data };
 };
 
-function isList(text: string): boolean {
+/** The members of a JSON array; undefined: the text is none. */
+export function listIn(text: string): unknown[] | undefined {
   try {
-    return Array.isArray(JSON.parse(text));
+    const list: unknown = JSON.parse(text);
+    return Array.isArray(list) ? list : undefined;
   } catch {
-    return false;
+    return undefined;
   }
 }
 
@@ -174,19 +176,20 @@ export function stepsForRunner(text: string): string {
   return JSON.stringify(stepsOfEntries(Object.entries(parseSteps(text)).filter(([, { begun }]) => !begun)));
 }
 
-/** The large results that a runner with no other way to them gets with its job. @param read gives one, as JSON */
-export function inlined(text: string, read: (name: string) => string | undefined): string {
+/** Reads the large result of a step, in a list; undefined: it cannot be read. */
+export type ReadResult = (name: string) => unknown[] | undefined;
+
+/** The large results that a runner with no other way to them gets with its job. */
+export function inlined(text: string, read: ReadResult): string {
   if (!text.includes('"result_bytes":')) return text;
   const steps = parseSteps(text);
   let left = MAX_INLINE_BYTES;
   for (const [name, record] of stepsInOrder(steps)) {
-    if (record.result_bytes === undefined) continue;
-    const result = record.result_bytes > left ? undefined : read(name);
-    left -= result === undefined ? 0 : record.result_bytes;
-    steps[name] = {
-      ...record,
-      ...(result === undefined ? unread(name, record.result_bytes) : { result: JSON.parse(result) }),
-    };
+    const bytes = record.result_bytes;
+    if (bytes === undefined) continue;
+    const value = bytes > left ? undefined : read(name);
+    if (value) left -= bytes;
+    steps[name] = { ...record, ...(value ? { result: value[0] } : unread(name, bytes)) };
   }
   return JSON.stringify(steps);
 }
@@ -197,6 +200,11 @@ const unread = (name: string, bytes: number) => ({
     code: 'payload_too_large',
     message: `The result of the step ${name} has ${bytes} bytes: GET /ojs/v1/jobs/:id/steps/:name has it.`,
   },
+});
+
+/** In the place of a result that was stored, but cannot be read any more. */
+export const lost = (name: string) => ({
+  error: { code: 'backend_error', message: `The stored result of the step ${name} cannot be read.` },
 });
 
 /**
@@ -254,7 +262,8 @@ export class StepBook {
     const large = bytesOfLarge(given);
     // What must be recorded stands in the record where there is no other room.
     const resultBytes = mayExceed && size.aside + large > this.most ? 0 : large;
-    const kept = resultBytes === 0 ? given : withoutResult(given, resultBytes);
+    const { result: _, ...others } = given;
+    const kept = resultBytes === 0 ? given : { ...others, result_bytes: resultBytes };
     const record = { ...kept, ...(before?.undo && { undo: before.undo }), seq, at: this.now };
     const aside = size.aside + resultBytes;
     if (resultBytes > 0 && aside > this.most) throw payloadTooLarge('steps', aside, this.most);
@@ -294,11 +303,6 @@ function bytesOfLarge({ result }: StepRecord): number {
   const bytes = result === undefined ? 0 : utf8Bytes(JSON.stringify(result));
   if (bytes > MAX_RESULT_BYTES) throw payloadTooLarge('step.result', bytes, MAX_RESULT_BYTES);
   return bytes > LARGE_RESULT ? bytes : 0;
-}
-
-/** A record whose result is stored apart. */
-function withoutResult({ result: _, ...others }: StepRecord, bytes: number): StepRecord {
-  return { ...others, result_bytes: bytes };
 }
 
 /** Bytes of one record, with its name, its colon, and a comma or the last brace. */

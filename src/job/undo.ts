@@ -4,7 +4,7 @@ import { groupOf } from './group';
 import type { JobBody, JobHistory } from './record';
 import type { End } from './retention';
 import { stepsInOrder } from './step-order';
-import { type Steps, stepsOfEntries, stillBegun } from './steps';
+import { type ReadResult, type Steps, stepsOfEntries, stillBegun } from './steps';
 import { cut } from './text';
 import { isSignalUrl } from './token';
 import { UNDO_OF, UNDO_SUFFIX } from './undo-names';
@@ -15,7 +15,7 @@ export interface StepToUndo {
   /** Has it a result on record? Otherwise its effect may, or may not, have come about. */
   certain: boolean;
   result?: unknown;
-  /** Bytes of a result that is left out, because it is too large. */
+  /** Bytes of a result that is left out, because it is too large or cannot be read. */
   omitted?: number;
 }
 
@@ -36,14 +36,15 @@ const MAX_MESSAGE = 1_024;
 /** A job that did not get through for these reasons is tried again: an undo must not be lost. */
 const RETRY = { max_attempts: 5, on_exhaustion: 'dead_letter' };
 
-/** The steps that must be undone, the last one first. @param read gives a large result, as JSON */
-export function stepsToUndo(steps: Steps, read: (name: string) => string | undefined): StepToUndo[] {
+/** The steps that must be undone, the last one first. */
+export function stepsToUndo(steps: Steps, read: ReadResult): StepToUndo[] {
   const flagged = stepsInOrder(steps).filter(([name, { undo, result }]) => undo && !isSignalUrl(name, result));
   return flagged.reverse().map(([name, step]) => {
-    const large = step.result_bytes === undefined ? undefined : read(name);
-    const certain = 'result' in step || step.result_bytes !== undefined;
-    const result = large === undefined ? step.result : JSON.parse(large);
-    return { name, certain, ...(certain && { result }) };
+    const bytes = step.result_bytes;
+    if (bytes === undefined)
+      return { name, certain: 'result' in step, ...('result' in step && { result: step.result }) };
+    const value = read(name);
+    return { name, certain: true, ...(value ? { result: value[0] } : { omitted: bytes }) };
   });
 }
 
@@ -77,20 +78,16 @@ export function undoBody(
 
 /** The steps without their largest results, until the others fit. @param room bytes */
 function fitting(steps: readonly StepToUndo[], room: number): StepToUndo[] {
-  const sizes = new Map(steps.map((step) => [step, utf8Bytes(JSON.stringify(step.result) ?? '')]));
-  let left = room - steps.reduce((sum, { name }) => sum + utf8Bytes(JSON.stringify(name)) + ENTRY_BYTES, 0);
-  for (const size of sizes.values()) left -= size;
-  const omitted = new Set<StepToUndo>();
-  for (const [step, size] of [...sizes].sort(([, a], [, b]) => b - a)) {
-    if (left >= 0) break;
-    omitted.add(step);
-    left += size;
+  const fit = steps.map((step) => ({ step, bytes: utf8Bytes(JSON.stringify(step.result) ?? '') }));
+  let left = room;
+  for (const { step, bytes } of fit) left -= utf8Bytes(JSON.stringify(step.name)) + ENTRY_BYTES + bytes;
+  for (const one of fit.toSorted((a, b) => b.bytes - a.bytes)) {
+    if (left >= 0 || one.bytes === 0) break;
+    const { name, certain } = one.step;
+    one.step = { name, certain, omitted: one.bytes };
+    left += one.bytes;
   }
-  return steps.map((step) => {
-    if (!omitted.has(step)) return step;
-    const { name, certain } = step;
-    return { name, certain, omitted: sizes.get(step) as number };
-  });
+  return fit.map(({ step }) => step);
 }
 
 /** Beside its name and its result an entry takes no more. */

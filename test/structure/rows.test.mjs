@@ -19,7 +19,8 @@ const COLLECTED = {
   },
   leases: { writers: ['queue/store/leases.ts', 'queue/store/singles.ts'], parted: 'queue/store/leases.ts' },
   group_starts: { writers: ['queue/store/groups/starts.ts'], parted: 'queue/store/groups/starts.ts' },
-  step_values: { writers: ['queue/store/step-values.ts'], parted: 'queue/store/step-values.ts' },
+  // A row holds one result, of at most 1 MiB.
+  step_values: { writers: ['queue/store/step-values.ts'] },
   parts: { writers: ['workflow/store.ts'], parted: 'workflow/store.ts' },
 };
 
@@ -40,6 +41,7 @@ for (const [table, { writers, parted }] of Object.entries(COLLECTED)) {
     const name = table === 'blocks' ? '(blocks|\\$\\{this\\.table\\})' : table;
     const writes = new RegExp(`\\b(INTO|UPDATE)\\s+${name}\\s|\\bput\\([^,]*,\\s*'${table}'`);
     assert.deepEqual(filesWith(writes), writers);
+    if (!parted) return;
     const [, text] = texts.find(([file]) => file === parted) ?? [];
     assert.match(text ?? '', /\bgrouped\(/, `${parted} parts what a row holds with \`grouped\` of job/size.ts`);
   });

@@ -5,6 +5,7 @@
 import { own } from '../../job/own';
 import { isPendingRun } from '../../job/runs';
 import {
+  lost,
   MAX_INLINE_BYTES,
   noStep,
   parseSteps,
@@ -60,12 +61,12 @@ export function saveBook({ store: { checkpoints, runs } }: Stored, key: number, 
   for (const run of book.abandoned) runs.abandon(run);
 }
 
-/** A record with its result, however large that is. */
+/** A record with its result, however large that is; with an error where that cannot be read. */
 export function whole(q: Stored, key: number, name: string, record: StepRecord | undefined): StepRecord | undefined {
   if (record?.result_bytes === undefined) return record;
   const { result_bytes: _, ...others } = record;
   const value = q.store.checkpoints.values.read(key, name);
-  return value === undefined ? record : { ...others, result: JSON.parse(value)[0] };
+  return value ? { ...others, result: value[0] } : { ...record, ...lost(name) };
 }
 
 /**

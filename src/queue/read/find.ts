@@ -115,7 +115,7 @@ export function viewForRunner(q: StoredQueue, row: JobRow, now: number, recalls 
   const { values } = q.store.checkpoints;
   if (steps !== undefined) {
     const known = stepsForRunner(steps);
-    view.record.steps = recalls ? known : inlined(known, (name) => values.read(row.key, name)?.slice(1, -1));
+    view.record.steps = recalls ? known : inlined(known, (name) => values.read(row.key, name));
   }
   return view;
 }

@@ -82,13 +82,13 @@ export class CheckpointTable {
    * @param steps JSON text @param parts new large values
    */
   saveSteps(key: number, steps: string, now: number, parts: readonly StepPart[] = []): void {
-    this.values.keepOf(key, steps);
-    this.values.put(key, parts);
     this.write(
       `INSERT INTO checkpoints (key, sequence, created_at, data) VALUES (?1, 0, ?2, json_object('steps', json(?3)))
        ON CONFLICT (key) DO UPDATE SET data = json_set(coalesce(${DATA}, '{}'), '$.steps', json(?3))`,
       ...[key, now, steps],
     );
+    this.values.put(key, parts);
+    this.values.keepNamed(key);
   }
 
   /** @returns the sequence of the row now */
@@ -104,8 +104,9 @@ export class CheckpointTable {
   /** Writes what is stored of a job that comes from another queue. One row written, and one for each part. */
   put(key: number, { sequence, created_at, content, parts = [] }: StoredCheckpoint): void {
     put(this.sql, 'checkpoints', { key, sequence, created_at, data: content });
-    this.values.put(key, parts);
     this.used = true;
+    this.values.put(key, parts);
+    this.values.keepNamed(key);
   }
 
   /** Deletes a job's own checkpoint; its recorded steps stay. Writes nothing when there is none. */

@@ -24,7 +24,7 @@ export function undoJobOf(
   // Most jobs have no such steps, and parsing is not free.
   if (!text?.includes('"undo":true') || undoneBy(row) !== undefined) return undefined;
   const { values } = q.store.checkpoints;
-  const steps = stepsToUndo(parseSteps(text), (name) => values.read(row.key, name)?.slice(1, -1));
+  const steps = stepsToUndo(parseSteps(text), (name) => values.read(row.key, name));
   if (steps.length === 0) return undefined;
   const body = undoBody(idOf(q.route, row), bodyOf(row), steps, { end, history });
   return { type: body.type, priority: row.priority, body: JSON.stringify(body), group: body.group };

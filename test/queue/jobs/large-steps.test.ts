@@ -155,6 +155,24 @@ describe('a large result', () => {
     expect(await step(id, 'two')).toMatchObject({ result: 2 });
   });
 
+  it.each(['', '[', '[]'])(
+    'that cannot be read any more fails its step, and keeps no job from its end: "%s"',
+    async (data) => {
+      const id = await taken({ retry: steady(2) });
+      await put(id, 'large', { result: sized(MIB), undo: true });
+      await object.rows('UPDATE step_values SET data = ?', data);
+      const error = { code: 'backend_error', message: expect.stringContaining('large') };
+      expect(await put(id, 'large', { result: 2 })).toMatchObject({ recorded: true, error });
+      await server.failNow(id);
+      const job = await server.takeOne(queue);
+      expect(job.steps).toMatchObject({ large: { error: { code: 'payload_too_large' } } });
+      await server.ok(200, 'DELETE', `${V1}/jobs/${id}`);
+      const { undo } = await server.job(id);
+      const [{ steps: toUndo }] = (await server.job((undo as Json).job_id)).args as unknown as [{ steps: Json[] }];
+      expect(toUndo).toEqual([{ name: 'large', certain: true, omitted: MIB }]);
+    },
+  );
+
   it('goes to another queue with its dead letter', async () => {
     const id = await taken({ retry: { max_attempts: 1, on_exhaustion: 'dead_letter' } });
     await put(id, 'large', { result: sized(MIB) });
@@ -164,5 +182,16 @@ describe('a large result', () => {
     expect(await server.takeOne(target)).toMatchObject({ id, steps: { large: { result: sized(MIB) } } });
     expect(await values()).toEqual([]);
     expect(await values(new TestQueue(target))).toEqual(['large']);
+  });
+
+  it('stays behind when the steps of its dead letter were undone', async () => {
+    const id = await taken({ retry: { max_attempts: 1, on_exhaustion: 'dead_letter' } });
+    await put(id, 'large', { result: sized(MIB), undo: true });
+    await server.nack(id);
+    await server.ack((await server.takeOne(queue)).id);
+    const target = freshName('other');
+    await server.ok(200, 'POST', `${V1}/dead-letter/${id}/retry`, { override: { queue: target } });
+    expect(await server.takeOne(target)).toMatchObject({ id });
+    expect(await values(new TestQueue(target))).toEqual([]);
   });
 });
