@@ -64,10 +64,10 @@ export function runRecord(
 /** The result of one job. @throws {ChildError} {@link RunTimeoutError} */
 export function readRun<T>(name: string, ended: RunRecord): T {
   const { run } = ended;
-  if ('error' in ended) throw childError(name, run, ended.error);
-  if ('result' in ended) {
-    const bytes = omittedIn(ended.result, run);
-    if (bytes === undefined) return ended.result as T;
+  const bytes = 'result_bytes' in ended ? ended.result_bytes : omittedIn(ended, run);
+  if (bytes === undefined && 'error' in ended) throw childError(name, run, ended.error);
+  if (bytes !== undefined || 'result' in ended) {
+    if (bytes === undefined) return Reflect.get(ended, 'result') as T;
     const message = `Its result has ${bytes} bytes, more than there is room for. Let it store the result elsewhere.`;
     throw new ChildError(name, run, { code: 'result_too_large', message, state: 'completed' });
   }
@@ -95,7 +95,8 @@ export function readRunAll<T>(
 }
 
 /** What the queue has recorded in the place of a result that has no room, in bytes. */
-function omittedIn(result: unknown, { id }: StepRun): number | undefined {
+function omittedIn(ended: RunRecord, { id }: StepRun): number | undefined {
+  const result: unknown = 'result' in ended ? ended.result : undefined;
   if (!isObject(result) || Object.keys(result).length !== 2 || id === undefined || result.id !== id) return undefined;
   return typeof result.omitted === 'number' ? result.omitted : undefined;
 }

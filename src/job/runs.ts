@@ -5,7 +5,8 @@ import { isObject, optional, type Reader, readBoolean, readInteger, readList, re
 import { MAX_BATCH_SIZE } from './envelope/names';
 import { ApiError, type ErrorData, invalidRequest, payloadTooLarge } from './errors';
 import { own } from './own';
-import { isFinal, MAX_STEPS, readStepName, type StepBook, type StepRecord, type Steps } from './steps';
+import { END_BYTES, isFinal, MAX_STEPS, readStepName, type StepBook, type StepRecord, type Steps } from './steps';
+import { cut } from './text';
 import { refuseOthers } from './unknown-members';
 import type { RunEnd, RunError, RunRequest, StepRun } from './wire';
 
@@ -16,10 +17,13 @@ export const RUN_TIMEOUT_MS = 7 * 24 * 3_600_000;
 export const MAX_HELD = 16;
 export const MAX_RUN_DEPTH = 100;
 
-/** Bytes of results in a record: of one job, of each of several, and of all of these. */
-export const MAX_RESULT_BYTES = 64 * 1024;
+/** Bytes of the result of each of several jobs, and of all their ends, but for the least that each of them takes. */
 export const MAX_LISTED_BYTES = 16 * 1024;
 const MAX_LIST_BYTES = 256 * 1024;
+/** Bytes of an end for which there is room in any case: what is kept free, but for its place and the job's id. */
+const LEAST_BYTES = END_BYTES - 48;
+/** Bytes of a code, and characters of a message, where there is no room for all of an error. */
+const MAX_BRIEF = 64;
 
 const MEMBERS = ['name', 'jobs', 'timeout_ms', 'all', 'stop', 'detached'] as const;
 const readTimeout = readInteger(0, MAX_DURATION_MS);
@@ -69,7 +73,7 @@ export function runErrorOf({ code, type = code, message, details }: ErrorData): 
 }
 
 /** The jobs of a record that may still run, with their queues, but for those without an id. */
-export function runningIn({ id, ids, ends, queue, queues }: StepRun): { id: string; queue: string }[] {
+export function runningIn({ id, ids, ends, queue, queues }: StepRun): Jobs {
   if (ids === undefined) return id === undefined ? [] : [{ id, queue }];
   const ended = new Set(ends?.map(([place]) => place));
   return ids.flatMap((one, place) =>
@@ -84,67 +88,85 @@ export function mayContinue(steps: Steps, names: readonly string[]): boolean {
   return !records.some(isPendingRun) || records.some((record) => !isPendingRun(record) && hasFailed(record));
 }
 
+/** The end of a job, with its place where its run has several. */
+export interface PlacedEnd extends RunEnd {
+  place?: number | undefined;
+}
+
+type Jobs = { id: string; queue: string }[];
+
 /**
- * Records the end of a job; of several, one place of their list, which is the result once all have ended, or one has
- * failed and stops the others. The first end counts, but a result takes the place of an error.
- * @returns the jobs that are no longer waited for
+ * Records ends of jobs of one run; of several jobs, places of their list, which is the result once all have ended, or
+ * one has failed and stops the others. The first end counts, but a result takes the place of an error.
+ * @param record with its result, however large that is @returns the jobs that are no longer waited for
  */
-export function endRun(
-  book: StepBook,
-  name: string,
-  end: RunEnd,
-  place: number | undefined,
-): { id: string; queue: string }[] {
-  const record = own(book.steps, name);
-  if (!record?.run) return [];
-  const { run } = record;
-  if (run.jobs === undefined) {
-    if (isFinal(record) && !(record.error !== undefined && end.error === undefined)) return [];
-    const ended = { ...run, ...(end.id !== undefined && { id: end.id }) };
-    const { id: _, omitted, error, result = null } = end;
-    const kept = omitted === undefined ? result : { id: end.id, omitted };
-    keep(book, name, error ? { error, run: ended } : { result: kept, run: ended }, {
-      result: { id: end.id, omitted: bytesIn(kept) },
-      run: ended,
-    });
-    return [];
-  }
-  if (place === undefined || place >= run.jobs) return [];
-  if (isPendingRun(record)) return endPlace(book, name, record, end, place);
-  const list = record.result;
-  if (end.error !== undefined || !Array.isArray(list) || (list[place] as RunEnd | undefined)?.error === undefined)
-    return [];
-  const changed = list.with(place, within(end, bytesIn(list)));
-  book.put(name, { result: changed, run: { ...run, failed: Math.max(0, (run.failed ?? 0) - 1) } }, true);
+export function endRun(book: StepBook, name: string, record: StepRecord | undefined, ends: readonly PlacedEnd[]): Jobs {
+  const { run } = record ?? {};
+  if (!record || !run) return [];
+  if (run.jobs !== undefined) return endPlaces(book, name, { ...record, run }, ends);
+  const end = ends.find(({ error }) => !error) ?? ends[0];
+  if (end && (!isFinal(record) || (record.error !== undefined && !end.error))) endSingle(book, name, run, end);
   return [];
 }
 
-function endPlace(
+function endSingle(book: StepBook, name: string, before: StepRun, { id, error, omitted, result = null }: RunEnd): void {
+  const run = { ...before, ...(id !== undefined && { id }) };
+  if (error) {
+    book.put(name, { error: within({ error }, Math.max(0, book.room) + LEAST_BYTES).error, run }, true);
+    return;
+  }
+  try {
+    book.put(name, { result: omitted === undefined ? result : { id, omitted }, run });
+  } catch (refused) {
+    if (!(refused instanceof ApiError)) throw refused;
+    book.put(name, { result: { id, omitted: omitted ?? bytesIn(result) }, run }, true);
+  }
+}
+
+function endPlaces(
   book: StepBook,
   name: string,
-  record: Pending,
-  end: RunEnd,
-  place: number,
-): { id: string; queue: string }[] {
-  const { until, run } = record;
-  const { ends = [], ids = [], jobs = 0, ended = 0, failed = 0, ...rest } = run;
-  if (ends.some(([other]) => other === place)) return [];
-  const now: StepRun = {
-    ...rest,
-    ids: end.id === undefined ? ids : ids.with(place, end.id),
-    ...{ jobs, ended: ended + 1, failed: failed + (end.error ? 1 : 0) },
-    ends: [...ends, [place, within(end, bytesIn(ends))]],
-  };
-  const isStopped = now.stop === true && end.error !== undefined;
-  if (now.ended !== jobs && !isStopped) {
-    book.put(name, { until, run: now }, true);
-    return [];
-  }
-  const { ends: all = [], ...over } = now;
-  const byPlace = new Map(all);
-  const list = Array.from({ length: jobs }, (_, at) => byPlace.get(at) ?? stopped(over.ids?.[at] ?? undefined));
-  book.put(name, { result: list, run: over }, true);
-  return isStopped ? runningIn(now) : [];
+  record: StepRecord & { run: StepRun },
+  given: readonly PlacedEnd[],
+): Jobs {
+  const { run } = record;
+  const { ends = [], ids: known = [], jobs = 0, ...rest } = run;
+  const isPending = isPendingRun(record);
+  const { result } = record;
+  // An operator may have answered with something else.
+  const list = Array.isArray(result) && result.length === jobs && result.every(isObject) ? (result as RunEnd[]) : [];
+  if (!isPending && list.length === 0) return [];
+  const all = new Map(isPending ? ends : list.entries());
+  const ids = [...known];
+  let { ended = 0 } = run;
+  let listed = bytesIn([...all.values()]);
+  let { room } = book;
+  let isOpen = isPending;
+  let running: Jobs = [];
+  const changed = given.filter(({ place = jobs, ...end }) => {
+    const before = all.get(place);
+    if (place >= jobs || (before && (!before.error || end.error))) return false;
+    const free = before ? bytesIn(before) : LEAST_BYTES;
+    const kept = within(end, Math.max(0, Math.min(MAX_LIST_BYTES - listed, room)) + free);
+    all.set(place, kept);
+    listed += bytesIn(kept) - (before ? free : 0);
+    room += free - bytesIn(kept);
+    if (end.id !== undefined) ids[place] = end.id;
+    if (!isOpen) return true;
+    ended = all.size;
+    const isStopped = run.stop === true && end.error !== undefined;
+    isOpen = ended < jobs && !isStopped;
+    if (!isStopped) return true;
+    running = runningIn({ ...run, ids, ends: [...all] });
+    for (let at = 0; at < jobs; at++) if (!all.has(at)) all.set(at, stopped(ids[at] ?? undefined));
+    return true;
+  });
+  if (changed.length === 0) return [];
+  const failed = [...all.values()].filter(({ error }) => error).length;
+  const now: StepRun = { ...rest, ids, jobs, ended, failed };
+  if (isOpen) book.put(name, { until: record.until as number, run: { ...now, ends: [...all] } }, true);
+  else book.put(name, { result: Array.from({ length: jobs }, (_, at) => all.get(at)), run: now }, true);
+  return running;
 }
 
 const stopped = (id: string | undefined): RunEnd => ({
@@ -154,20 +176,14 @@ const stopped = (id: string | undefined): RunEnd => ({
 
 const bytesIn = (value: unknown) => utf8Bytes(JSON.stringify(value) ?? '');
 
-/** The end with its result, if the list has room for it. @param taken bytes of the list so far */
-function within(end: RunEnd, taken: number): RunEnd {
-  if (end.result === undefined) return end;
-  const bytes = bytesIn(end.result);
-  const { result: _, ...rest } = end;
-  return bytes <= MAX_LISTED_BYTES && taken + bytes <= MAX_LIST_BYTES ? end : { ...rest, omitted: bytes };
-}
-
-/** Records the end, without its result where the records have no room for that. */
-function keep(book: StepBook, name: string, record: StepRecord, brief: StepRecord): void {
-  try {
-    book.put(name, record);
-  } catch (error) {
-    if (!(error instanceof ApiError)) throw error;
-    book.put(name, record.error === undefined ? brief : record, true);
-  }
+/** The end in at most so many bytes, {@link LEAST_BYTES} or more: with less of what it has. */
+function within(end: RunEnd, most: number): RunEnd {
+  if (bytesIn(end) <= most) return end;
+  const { result, error, ...rest } = end;
+  if (!error) return { ...rest, omitted: bytesIn(result) };
+  const { details: _, ...brief } = error;
+  const code = bytesIn(error.code) <= MAX_BRIEF ? error.code : 'too_long';
+  const least = { code, message: 'There is no room for its error.', ...(error.state && { state: error.state }) };
+  const shorter = [brief, { ...brief, message: cut(error.message, MAX_BRIEF) }];
+  return { ...rest, error: shorter.find((one) => bytesIn({ ...rest, error: one }) <= most) ?? least };
 }

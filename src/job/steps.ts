@@ -17,6 +17,9 @@ export const MAX_STEPS = 1000;
 /** Largest records of a job, in bytes of their JSON text. A row holds 2 MB, its checkpoint of 1 MiB included. */
 export const MAX_STEPS_BYTES = 768 * 1024;
 
+/** Bytes that are kept free for the end of each job that a record waits for: its id, and why it has failed, in brief. */
+export const END_BYTES = 256;
+
 /** Results of more bytes are stored apart from the records. */
 const LARGE_RESULT = 64 * 1024;
 /** Most bytes of a job's large results together. */
@@ -219,7 +222,7 @@ export class StepBook {
   readonly parts: StepPart[] = [];
   /** Runs that the handler has stopped waiting for. */
   readonly abandoned: StepRun[] = [];
-  private size: ReturnType<typeof sizeOf> | undefined;
+  private known: ReturnType<typeof sizeOf> | undefined;
 
   /** @param text JSON of what is on record @param now epoch ms @param most bytes of all large results */
   constructor(
@@ -257,15 +260,16 @@ export class StepBook {
   /** Records a step in the place of what was on record. @param mayExceed the bytes @throws {ApiError} as {@link add} */
   put(name: string, given: StepRecord, mayExceed = false): void {
     const before = own(this.steps, name);
-    const size = this.size ?? sizeOf(this.steps);
+    const { size } = this;
     const seq = before?.seq ?? size.last + 1;
     const large = bytesOfLarge(given);
     // What must be recorded stands in the record where there is no other room.
-    const resultBytes = mayExceed && size.aside + large > this.most ? 0 : large;
+    const apart = size.aside - (before?.result_bytes ?? 0);
+    const resultBytes = mayExceed && apart + large > this.most ? 0 : large;
     const { result: _, ...others } = given;
     const kept = resultBytes === 0 ? given : { ...others, result_bytes: resultBytes };
     const record = { ...kept, ...(before?.undo && { undo: before.undo }), seq, at: this.now };
-    const aside = size.aside + resultBytes;
+    const aside = apart + resultBytes;
     if (resultBytes > 0 && aside > this.most) throw payloadTooLarge('steps', aside, this.most);
     const count = size.count + (before === undefined ? 1 : 0);
     const bytes = size.bytes + entryBytes(name, record) - (before === undefined ? 0 : entryBytes(name, before));
@@ -274,8 +278,18 @@ export class StepBook {
     storable(`{"":${JSON.stringify(record)}}`, 'steps');
     this.steps[name] = record;
     if (resultBytes > 0) this.parts.push({ name, part: 1, data: `[${JSON.stringify(given.result)}]` });
-    this.size = { count, bytes, aside, last: Math.max(size.last, seq) };
+    this.known = { count, bytes, aside, last: Math.max(size.last, seq) };
     this.changed.add(name);
+  }
+
+  private get size(): ReturnType<typeof sizeOf> {
+    this.known ??= sizeOf(this.steps);
+    return this.known;
+  }
+
+  /** Bytes that further records may take. */
+  get room(): number {
+    return MAX_STEPS_BYTES - this.size.bytes;
   }
 
   get isChanged(): boolean {
@@ -305,9 +319,12 @@ function bytesOfLarge({ result }: StepRecord): number {
   return bytes > LARGE_RESULT ? bytes : 0;
 }
 
-/** Bytes of one record, with its name, its colon, and a comma or the last brace. */
-const entryBytes = (name: string, record: StepRecord): number =>
-  utf8Bytes(JSON.stringify(name)) + utf8Bytes(JSON.stringify(record)) + 2;
+/** Bytes of one record, with its name, its colon, a comma or the last brace, and what is kept free for ends. */
+function entryBytes(name: string, record: StepRecord): number {
+  const { run, until } = record;
+  const open = run === undefined || until === undefined ? 0 : (run.jobs ?? 1) - (run.ended ?? 0);
+  return utf8Bytes(JSON.stringify(name)) + utf8Bytes(JSON.stringify(record)) + 2 + open * END_BYTES;
+}
 
 /** Records that a run ends with. @throws {ApiError} 413 when they are too many or too large */
 export function stepsText(steps: Steps): string {

@@ -1,8 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { readAnswered } from '../../src/job/attempt/read-outcome';
 import { readNack } from '../../src/job/attempt/read-report';
+import { utf8Bytes } from '../../src/job/bytes';
 import { outcomeOf } from '../../src/job/errors';
 import { readStoredJob } from '../../src/job/export/stored-job';
+import { own } from '../../src/job/own';
+import { endRun, type PlacedEnd } from '../../src/job/runs';
+import { MAX_STEPS_BYTES, StepBook } from '../../src/job/steps';
+import type { RunEnd } from '../../src/job/wire';
 
 const NOW = 1_700_000_000_000;
 const NAME = { job_id: '019a0000-0000-7000-8000-000000000000' };
@@ -50,6 +55,60 @@ describe('the runs of a snooze', () => {
   it('need a moment, a signal or a run', () => {
     expect(nack([])).toMatchObject({ ok: false, error: { details: { field: 'snooze' } } });
     expect(readAnswered({ status: 'snoozed', runs: [] }, NOW)).toMatchObject({ kind: 'failed' });
+  });
+});
+
+describe('the ends of runs', () => {
+  const id = '019a0000-0000-7000-8000-000000000000';
+  const error = {
+    ...{ code: '€'.repeat(255), type: '€'.repeat(255), message: '€'.repeat(1024), state: 'discarded' as const },
+    details: { rest: 'x'.repeat(16_000) },
+  };
+  const pending = (run: object) => ({ until: NOW, run: { queue: 'q', type: 't', claim: 1, ...run } });
+  const several = (jobs: number, rest: object = {}) =>
+    pending({ ids: Array(jobs).fill(null), jobs, ended: 0, failed: 0, ...rest });
+  const end = (book: StepBook, name: string, ends: PlacedEnd[]) => endRun(book, name, own(book.steps, name), ends);
+
+  it.each([1, 250, 1000])('of 1,000 jobs fit into a row when all fail at length, %i at a time', (size) => {
+    let book = new StepBook(undefined, NOW);
+    book.put('all', several(1000));
+    book.put('rest', { result: 'r'.repeat(60_000) });
+    for (let at = 0; book.room > 65_000; at++) book.put(`step${at}`, { result: 's'.repeat(60_000) });
+    for (let at = 0; at < 1000; at += size) {
+      const ends = Array.from({ length: size }, (_, n) => ({ place: at + n, id, error }));
+      // A list with each end that is written again takes its time: some suffice.
+      if (size === 1 && at % 20 !== 0) continue;
+      book = new StepBook(book.text, NOW);
+      end(book, 'all', ends);
+      expect(utf8Bytes(book.text)).toBeLessThanOrEqual(MAX_STEPS_BYTES);
+    }
+    if (size === 1) return;
+    expect(book.parts).toHaveLength(1);
+    const list = JSON.parse(book.parts[0]?.data ?? '')[0] as RunEnd[];
+    expect(list).toHaveLength(1000);
+    for (const one of list) expect(one).toMatchObject({ id, error: { state: 'discarded' } });
+    expect(list.at(-1)?.error).toMatchObject({ code: 'too_long', message: 'There is no room for its error.' });
+  });
+
+  it('of 1,000 single jobs fit into a row, too', () => {
+    const book = new StepBook(undefined, NOW);
+    for (let at = 0; at < 1000; at++) book.put(`r${at}`, pending({ id }));
+    for (let at = 0; at < 1000; at++) end(book, `r${at}`, [{ id, error }]);
+    expect(utf8Bytes(book.text)).toBeLessThanOrEqual(MAX_STEPS_BYTES);
+    expect(book.steps.r0).toMatchObject({ error });
+    expect(book.steps.r999).toMatchObject({ error: { state: 'discarded' } });
+  });
+
+  it('of jobs that another one stops count as failures, also when one completes after all', () => {
+    const book = new StepBook(undefined, NOW);
+    book.put('all', several(3, { ids: [id, id, id], stop: true }));
+    const failure = { code: 'bad', message: 'no' };
+    expect(end(book, 'all', [{ place: 1, error: failure }])).toHaveLength(2);
+    end(book, 'all', [{ place: 0, id, result: 7 }]);
+    expect(book.steps.all).toMatchObject({
+      result: [{ result: 7 }, { error: failure }, { error: { code: 'cancelled' } }],
+      run: { ended: 1, failed: 2 },
+    });
   });
 });
 

@@ -8,11 +8,20 @@ import { parseExactly } from '../../job/envelope/exact';
 import { type ErrorData, invalidRequest, outcomeOf, refusal, unsupported } from '../../job/errors';
 import { own } from '../../job/own';
 import type { Awaited, JobBody, NewJob } from '../../job/record';
-import { endRun, isPendingRun, MAX_HELD, MAX_RUN_DEPTH, mayContinue, RUN_TIMEOUT_MS, runErrorOf } from '../../job/runs';
+import {
+  endRun,
+  isPendingRun,
+  MAX_HELD,
+  MAX_RUN_DEPTH,
+  mayContinue,
+  type PlacedEnd,
+  RUN_TIMEOUT_MS,
+  runErrorOf,
+} from '../../job/runs';
 import { bytesOf, grouped } from '../../job/size';
 import { StepBook, type StepRecord, type Steps } from '../../job/steps';
 import { lockedError } from '../../job/undecided';
-import type { RunEnd, RunRequest, StepRun } from '../../job/wire';
+import type { RunRequest, StepRun } from '../../job/wire';
 import type { RunEnding } from '../../rpc/runs';
 import { find } from '../read/find';
 import type { Active } from '../store/active';
@@ -23,7 +32,7 @@ import { bodyOf, groupOfRow, historyOf } from '../store/row-texts';
 import { idOf } from '../store/rows';
 import { checkJobs, enqueueAwaited } from './enqueue';
 import { refuseElsewhere, refuseNewcomers } from './may-enqueue';
-import { recordBook } from './steps';
+import { recordBook, whole } from './steps';
 
 /** The kind of the messages with jobs for other queues, and the bytes of the jobs in one. A row holds 2 MB. */
 export const RUN = 'run';
@@ -112,9 +121,10 @@ export class Runs {
       }
     } else if (idOfChild(first) !== null) run.id = UNKNOWN_ID;
     book.put(name, { until: this.now + timeout_ms, run });
-    for (const [place, outcome] of planned.entries()) {
-      if (!outcome.ok) endRun(book, name, { error: runErrorOf(outcome.error) }, all ? place : undefined);
-    }
+    const refused = planned.flatMap((outcome, place) =>
+      outcome.ok ? [] : [{ place, error: runErrorOf(outcome.error) }],
+    );
+    endRun(book, name, own(book.steps, name), refused);
     const record = own(book.steps, name);
     if (!isPendingRun(record)) return;
     for (const child of children.filter((one) => this.isOwn(one))) this.started.push({ run: record.run, child });
@@ -229,24 +239,26 @@ export function endRuns(q: QueueParts, endings: readonly RunEnding[], now: numbe
   }
   for (const { row, ended } of waiting) {
     changeRuns(q, row, now, (book) => {
-      for (const { name, claim, index, id, result, omitted, error } of ended) {
-        if (own(book.steps, name)?.run?.claim !== claim) continue;
-        const end: RunEnd = error
-          ? { error }
-          : omitted === undefined
-            ? { result: JSON.parse(result ?? 'null') }
-            : { omitted };
-        endOne(q, row, book, name, { ...(id !== undefined && { id }), ...end }, index);
+      for (const [name, some] of Map.groupBy(ended, (ending) => ending.name)) {
+        const { claim } = own(book.steps, name)?.run ?? {};
+        const ends = some.flatMap((ending) => (ending.claim === claim ? [endOf(ending)] : []));
+        endSome(q, row, book, name, ends);
       }
     });
   }
   return unknown;
 }
 
-function endOne(q: Stored, row: JobRow, book: StepBook, name: string, end: RunEnd, index: number | undefined): void {
+function endOf({ index: place, id, result, omitted, error }: RunEnding): PlacedEnd {
+  const how = error ? { error } : omitted === undefined ? { result: JSON.parse(result ?? 'null') } : { omitted };
+  return { ...(id !== undefined && { id }), ...how, place };
+}
+
+function endSome(q: Stored, row: JobRow, book: StepBook, name: string, ends: readonly PlacedEnd[]): void {
+  const record = own(book.steps, name);
   // The job has ended: only what it left to itself is still of use to it.
-  if (row.ended_at !== null && !own(book.steps, name)?.run?.detached) return;
-  q.store.runs.cancel(endRun(book, name, end, index));
+  if (ends.length === 0 || (row.ended_at !== null && !record?.run?.detached)) return;
+  q.store.runs.cancel(endRun(book, name, whole(q, row.key, name, record), ends));
 }
 
 /** Changes the records of a job, and wakes it if it may continue. */
@@ -300,16 +312,16 @@ export function noteStarted(q: QueueParts, message: RunMessage, ends: readonly S
   }
   if (!row) return;
   changeRuns(q, row, now, (book) => {
-    for (const { place, id, error } of ends) {
-      const record = own(book.steps, message.name);
-      if (!isPendingRun(record)) return;
-      const { run, until } = record;
-      const index = run.ids === undefined ? undefined : place;
-      if (error) endOne(q, row, book, message.name, { error: runErrorOf(error) }, index);
-      else if (id !== undefined) book.put(message.name, { until, run: withId(run, place, id) }, true);
+    const record = own(book.steps, message.name);
+    if (!isPendingRun(record)) return;
+    const { run, until } = record;
+    const started = ends.filter(({ id }) => id !== undefined);
+    if (started.length > 0) {
+      const ids = run.ids && [...run.ids];
+      for (const { place, id = null } of started) if (ids) ids[place] = id;
+      book.put(message.name, { until, run: { ...run, ...(ids ? { ids } : { id: started[0]?.id as string }) } }, true);
     }
+    const refused = ends.flatMap(({ place, error }) => (error ? [{ place, error: runErrorOf(error) }] : []));
+    endSome(q, row, book, message.name, refused);
   });
 }
-
-const withId = (run: StepRun, place: number, id: string): StepRun =>
-  run.ids === undefined ? { ...run, id } : { ...run, ids: run.ids.with(place, id) };

@@ -6,7 +6,7 @@ import { parseStored } from '../../durable/sql';
 import { fitsBytes, utf8Bytes } from '../../job/bytes';
 import { MAX_DEPTH, nestingDepth } from '../../job/envelope/nesting';
 import type { Awaited, JobBody, JobHistory } from '../../job/record';
-import { isPendingRun, MAX_LISTED_BYTES, MAX_RESULT_BYTES } from '../../job/runs';
+import { isPendingRun, MAX_LISTED_BYTES } from '../../job/runs';
 import { parseSteps } from '../../job/steps';
 import { cut } from '../../job/text';
 import type { RunEnding } from '../../rpc/runs';
@@ -20,6 +20,9 @@ import { idOf } from './rows';
 export const ENDING = 'ending';
 
 const MAX_MESSAGE = 1024;
+
+/** Bytes of a result as quoted text: a row with a message holds 2 MB. */
+const MAX_QUOTED = 1_900_000;
 
 /** Characters of `awaited` in a body, at most. */
 const MAX_AWAITED = 32 * 1024;
@@ -36,9 +39,14 @@ export function noteCompletion(q: Named & Stored, row: Owned, result: string | u
   if (!owner) return;
   noteStep(q, owner, row, { end: 'completed', at: now, ...(result !== undefined && { result }) }, now);
   if (!owner.awaited) return;
-  const most = owner.awaited.index === undefined ? MAX_RESULT_BYTES : MAX_LISTED_BYTES;
-  const fits = result === undefined || (fitsBytes(result, most) && nestingDepth(result, MAX_NESTING) <= MAX_NESTING);
-  noteEnd(q, owner.awaited, row, fits ? (result === undefined ? {} : { result }) : { omitted: utf8Bytes(result) });
+  noteEnd(q, owner.awaited, row, result === undefined ? {} : mayTravel(result, owner.awaited));
+}
+
+/** The result for the handler that waits, or its bytes: it may be too large, or nest too deeply, for a record. */
+function mayTravel(result: string, { index }: Awaited): Pick<RunEnding, 'result' | 'omitted'> {
+  const fits =
+    index === undefined ? fitsBytes(JSON.stringify(result), MAX_QUOTED) : fitsBytes(result, MAX_LISTED_BYTES);
+  return fits && nestingDepth(result, MAX_NESTING) <= MAX_NESTING ? { result } : { omitted: utf8Bytes(result) };
 }
 
 /** A job has ended otherwise. Called before its checkpoint is removed. */

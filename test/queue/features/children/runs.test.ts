@@ -97,6 +97,17 @@ describe.each(['its own queue', 'another queue'])('a job that waits for one in %
       { state: 'discarded' },
     ],
   ];
+  it('continues with a result of up to 1 MiB, unless it is too large for a message', async () => {
+    const { id, children } = await parentOf([to, to]);
+    const result = 'x'.repeat(1024 * 1024 - 2);
+    await server.ack(children[0]?.id, { result });
+    await server.ack(children[1]?.id, { result: '"'.repeat(500_000) });
+    await settled(other);
+    expect(await server.ok(200, 'GET', `${V1}/jobs/${id}/steps/r0`)).toMatchObject({ result });
+    expect((await steps(id)).r1).toMatchObject({ result: { id: children[1]?.id, omitted: 1_000_002 } });
+    expect(await server.state(id)).toBe('available');
+  });
+
   it.each(ends)('continues with an error when that %s', async (_, end, error) => {
     const { id, children } = await parentOf([to]);
     await end(children[0]?.id);
@@ -255,6 +266,47 @@ describe('several jobs under one name', () => {
       { error: { code: 'invalid_request' } },
     ]);
     expect(all?.run).toMatchObject({ jobs: 5, ended: 5, failed: 2 });
+  });
+
+  it.each([true, false])('may all fail at length, 1,000 of them (in the own queue: %s)', async (isOwn) => {
+    const to = isOwn ? queue : freshName('other');
+    const other = new TestQueue(to);
+    const id = await server.enqueue(queue, { type: 'parent' });
+    const jobs = Array.from({ length: 1000 }, () => child(to, { retry: steady(1) }));
+    await await_(await server.takeOne(queue), [{ name: 'all', jobs, all: true }]);
+    await settled(object);
+    const ids = await other.claimAll({ types: ['child'] });
+    expect(ids).toHaveLength(1000);
+    const error = { code: 'bad', message: '€'.repeat(1024), retryable: false, details: { a: 'x'.repeat(2000) } };
+    for (let at = 0; at < ids.length; at += 250) {
+      const reports = ids.slice(at, at + 250).map((job_id) => ({ action: 'nack', job_id, error }));
+      await server.ok(200, 'POST', `${V1}/workers/report`, { reports });
+    }
+    await settled(other);
+    expect(await server.state(id)).toBe('available');
+    const record = (await server.ok(200, 'GET', `${V1}/jobs/${id}/steps/all`)) as Json;
+    expect(record.run).toMatchObject({ jobs: 1000, ended: 1000, failed: 1000 });
+    expect(record.result).toHaveLength(1000);
+    expect((record.result as Json[])[0]).toMatchObject({ error: { details: error.details, message: error.message } });
+    // A list that is stored apart takes a result in the place of an error, too.
+    await other.redrive(String(ids[0]));
+    await other.claimAll({ types: ['child'] });
+    await other.ack(String(ids[0]), { result: '"late"' });
+    await settled(other);
+    expect(((await server.ok(200, 'GET', `${V1}/jobs/${id}/steps/all`)).result as Json[])[0]).toMatchObject({
+      ...{ id: ids[0], result: 'late' },
+    });
+  });
+
+  it('count the result of one that was redriven while others run', async () => {
+    const id = await server.enqueue(queue, { type: 'parent' });
+    await await_(await server.takeOne(queue), [{ name: 'all', jobs: [child(queue), child(queue)], all: true }]);
+    const [one, two] = await server.take(queue, { count: 2 });
+    await nack(one?.id);
+    await object.redrive(String(one?.id));
+    await server.ack((await server.takeOne(queue)).id, { result: 1 });
+    await server.ack(two?.id, { result: 2 });
+    expect((await steps(id)).all).toMatchObject({ result: [{ result: 1 }, { result: 2 }], run: { failed: 0 } });
   });
 
   it('stop with the first failure, which cancels the others', async () => {
