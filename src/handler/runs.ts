@@ -64,13 +64,14 @@ export function runRecord(
 /** The result of one job. @throws {ChildError} {@link RunTimeoutError} */
 export function readRun<T>(name: string, ended: RunRecord): T {
   const { run } = ended;
-  const bytes = 'result_bytes' in ended ? ended.result_bytes : omittedIn(ended, run);
-  if (bytes === undefined && 'error' in ended) throw childError(name, run, ended.error);
-  if (bytes !== undefined || 'result' in ended) {
-    if (bytes === undefined) return Reflect.get(ended, 'result') as T;
+  const large = 'result_bytes' in ended ? ended.result_bytes : undefined;
+  const bytes = 'result' in ended ? omittedIn(ended.result, run) : large;
+  if (bytes !== undefined) {
     const message = `Its result has ${bytes} bytes, more than there is room for. Let it store the result elsewhere.`;
     throw new ChildError(name, run, { code: 'result_too_large', message, state: 'completed' });
   }
+  if ('error' in ended) throw childError(name, run, ended.error);
+  if ('result' in ended) return ended.result as T;
   throw new RunTimeoutError(`The job that ${JSON.stringify(name)} waits for did not end in time.`);
 }
 
@@ -95,8 +96,7 @@ export function readRunAll<T>(
 }
 
 /** What the queue has recorded in the place of a result that has no room, in bytes. */
-function omittedIn(ended: RunRecord, { id }: StepRun): number | undefined {
-  const result: unknown = 'result' in ended ? ended.result : undefined;
+function omittedIn(result: unknown, { id }: StepRun): number | undefined {
   if (!isObject(result) || Object.keys(result).length !== 2 || id === undefined || result.id !== id) return undefined;
   return typeof result.omitted === 'number' ? result.omitted : undefined;
 }

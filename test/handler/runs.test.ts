@@ -99,6 +99,11 @@ describe('a job that is waited for', () => {
     // A result that only looks like it.
     const other = { cover: { result: { id: 'j2', omitted: 1 }, run } };
     expect((await once(cover, { steps: other })).result).toEqual({ id: 'j2', omitted: 1 });
+    // A run without a way to large results gets some with its job, and an error in the place of others.
+    const whole = { cover: { result: 'large', result_bytes: 70_000, run } };
+    expect((await once(cover, { steps: whole })).result).toBe('large');
+    const left = { cover: { error: { code: 'payload_too_large', message: 'large' }, result_bytes: 70_000, run } };
+    expect((await once(cover, { steps: left })).error?.message).toContain('Its result has 70000 bytes');
   });
 
   it('is not asked for when the handler ends without waiting for it', async () => {

@@ -4,7 +4,6 @@
  */
 import type { Enqueuer } from '../../job/attempt/outcome';
 import { type Parent, parseChild } from '../../job/envelope/children';
-import { parseExactly } from '../../job/envelope/exact';
 import { type ErrorData, invalidRequest, outcomeOf, refusal, unsupported } from '../../job/errors';
 import { own } from '../../job/own';
 import type { Awaited, JobBody, NewJob } from '../../job/record';
@@ -19,7 +18,7 @@ import {
   runErrorOf,
 } from '../../job/runs';
 import { bytesOf, grouped } from '../../job/size';
-import { StepBook, type StepRecord, type Steps } from '../../job/steps';
+import { StepBook, type Steps } from '../../job/steps';
 import { lockedError } from '../../job/undecided';
 import type { RunRequest, StepRun } from '../../job/wire';
 import type { RunEnding } from '../../rpc/runs';
@@ -32,7 +31,7 @@ import { bodyOf, groupOfRow, historyOf } from '../store/row-texts';
 import { idOf } from '../store/rows';
 import { checkJobs, enqueueAwaited } from './enqueue';
 import { refuseElsewhere, refuseNewcomers } from './may-enqueue';
-import { recordBook, whole } from './steps';
+import { recordBook, recordedSteps, whole } from './steps';
 
 /** The kind of the messages with jobs for other queues, and the bytes of the jobs in one. A row holds 2 MB. */
 export const RUN = 'run';
@@ -65,18 +64,14 @@ export class Runs {
   /** Can this queue take jobs now, without asking for schemas? */
   private readonly isOpen: boolean;
 
-  private readonly asked: readonly RunRequest[];
-  private readonly enqueuer: Enqueuer | undefined;
-
   constructor(
     private readonly q: QueueParts,
     private readonly row: JobRow,
     private readonly active: Active,
-    { runs, enqueuer }: { runs?: string; enqueuer?: Enqueuer },
+    private readonly asked: readonly RunRequest[],
+    private readonly enqueuer: Enqueuer | undefined,
     private readonly now: number,
   ) {
-    this.asked = runs === undefined ? [] : (parseExactly(runs) as RunRequest[]);
-    this.enqueuer = enqueuer;
     this.id = idOf(q.route, row);
     this.body = bodyOf(row);
     this.isOpen = q.config.defaults?.schemas === undefined && outcomeOf(() => refuseNewcomers(q)).ok;
@@ -281,17 +276,11 @@ function wake(q: QueueParts, row: JobRow, steps: Steps, now: number): void {
 }
 
 /** Does the handler still wait for the jobs of a message? Undefined: its job is not here. */
-export function isAwaited(q: QueueParts, message: RunMessage): boolean | undefined {
-  const found = find(q, message.by);
-  if (!found) return undefined;
-  if (!found.row) return message.detached === true;
-  const record = pendingOf(q, found.row, message);
-  return record !== undefined && (found.row.ended_at === null || message.detached === true);
-}
-
-function pendingOf(q: Stored, row: JobRow, { name, claim }: RunMessage): StepRecord | undefined {
-  const record = own(new StepBook(q.store.checkpoints.steps(row.key), 0).steps, name);
-  return isPendingRun(record) && record.run.claim === claim ? record : undefined;
+export function isAwaited(q: QueueParts, { by, name, claim, detached }: RunMessage): boolean | undefined {
+  const found = find(q, by);
+  if (!found?.row) return found && detached === true;
+  const record = own(recordedSteps(q, found.row.key), name);
+  return isPendingRun(record) && record.run.claim === claim && (found.row.ended_at === null || detached === true);
 }
 
 export interface StartedJob {

@@ -4,6 +4,7 @@
  */
 import type { AttemptOutcome, OutcomeNotes } from '../../job/attempt/outcome';
 import { MAX_DURATION_MS } from '../../job/duration';
+import { parseExactly } from '../../job/envelope/exact';
 import { defined } from '../../job/envelope/fields';
 import { conflict } from '../../job/errors';
 import { firstStart } from '../../job/history';
@@ -11,6 +12,7 @@ import { own } from '../../job/own';
 import type { JobView, Snooze } from '../../job/record';
 import { isPendingRun, mayContinue } from '../../job/runs';
 import { isFinal, MAX_INLINE_BYTES, parseSteps, StepBook, type Steps } from '../../job/steps';
+import type { RunRequest } from '../../job/wire';
 import type { SignalReceipt, SignalRequest, StepAnswer } from '../../rpc/workers';
 import { mustFind, viewOfRow } from '../read/find';
 import type { Active } from '../store/active';
@@ -41,7 +43,8 @@ export function snooze(
 ): JobRow {
   const { signal } = asked;
   const said = parseSteps(text);
-  const runs = outcome.runs === undefined ? undefined : new Runs(q, row, active, outcome, now);
+  const requests = outcome.runs === undefined ? undefined : (parseExactly(outcome.runs) as RunRequest[]);
+  const runs = requests && new Runs(q, row, active, requests, outcome.enqueuer, now);
   const book = new StepBook(q.store.checkpoints.steps(row.key), now, MAX_INLINE_BYTES);
   for (const [name, record] of Object.entries(said)) book.add(name, record);
   const deadline = runs?.plan(book) ?? Number.POSITIVE_INFINITY;

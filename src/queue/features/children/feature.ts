@@ -5,7 +5,7 @@
  */
 import type { TransactionStep } from '../../../durable/group-commit';
 import { type MessageKind, posted } from '../../../durable/outbox-relay';
-import { ApiError, type ErrorData, notFound, unwrap } from '../../../job/errors';
+import { ApiError, type ErrorData, notFound, type Outcome, unwrap } from '../../../job/errors';
 import { routeOf } from '../../../job/ids';
 import type { RunEnding } from '../../../rpc/runs';
 import type { Feature, Host } from '../../feature';
@@ -27,7 +27,21 @@ export class Children implements Feature {
   readonly messages: readonly MessageKind[];
 
   constructor(private readonly host: Host) {
-    this.messages = [starts(host), endings(host), cancellations(host)];
+    this.messages = [
+      starts(host),
+      forwarded<RunEnding>(
+        host,
+        RUN_ENDED,
+        ({ by }) => by,
+        (object, ends) => object.runsEnded(ends),
+      ),
+      forwarded<string>(
+        host,
+        RUN_CANCEL,
+        (id) => id,
+        (object, ids) => object.cancelSteps(ids),
+      ),
+    ];
   }
 
   steps(_: number, when: 'before' | 'after'): readonly TransactionStep[] {
@@ -120,36 +134,23 @@ function starts({ q, write, others }: Host): MessageKind {
 const itemsIn = ({ data }: { data: string }) => JSON.parse(data) as unknown[];
 const together = { most: MAX_ITEMS, itemsIn: (message: { data: string }) => itemsIn(message).length };
 
-/** The ends of jobs, for the queue of their handler, or wherever it is now. */
-function endings({ q, write, others }: Host): MessageKind {
+/** Items for a queue, each about one job. What that queue does not have goes wherever the job is now. */
+function forwarded<T>(
+  { q, write, others }: Host,
+  kind: string,
+  idOf: (item: T) => string,
+  send: (object: ReturnType<Host['others']['queue']>, items: T[]) => Promise<Outcome<T[] | undefined>>,
+): MessageKind {
   return posted(q.store.outbox, write, {
-    kind: RUN_ENDED,
+    kind,
     together,
     send: async (queue, messages, taken) => {
-      const all = messages.flatMap(itemsIn) as RunEnding[];
-      const unknown = unwrap(await others.queue(queue).runsEnded(all));
-      for (const ending of unknown) {
-        await others.withJob(ending.by, async (object) => {
-          const told = await object.runsEnded([ending]);
-          return told.ok && told.value.length > 0 ? { ok: false, error: notFound('job', ending.by).data } : told;
-        });
-      }
-      await taken(() => undefined);
-    },
-  });
-}
-
-function cancellations({ q, write, others }: Host): MessageKind {
-  return posted(q.store.outbox, write, {
-    kind: RUN_CANCEL,
-    together,
-    send: async (queue, messages, taken) => {
-      const ids = messages.flatMap(itemsIn) as string[];
-      const unknown = unwrap(await others.queue(queue).cancelSteps(ids));
-      for (const id of unknown ?? []) {
+      const unknown = unwrap(await send(others.queue(queue), messages.flatMap(itemsIn) as T[]));
+      for (const item of unknown ?? []) {
+        const id = idOf(item);
         await others.withJob(id, async (object) => {
-          const told = await object.cancelSteps([id]);
-          return told.ok && (told.value?.length ?? 0) > 0 ? { ok: false, error: notFound('job', id).data } : told;
+          const answer = await send(object, [item]);
+          return answer.ok && (answer.value?.length ?? 0) > 0 ? { ok: false, error: notFound('job', id).data } : answer;
         });
       }
       await taken(() => undefined);
