@@ -10,7 +10,8 @@
  * During a rotation both secrets sign, the new one first; a JWT has room for one signature only.
  */
 
-import { base64Of, base64UrlOf, hexOf, unpaddedBase64UrlOf } from '../job/bytes';
+import { base64Of, base64UrlOf, hexOf } from '../job/bytes';
+import { hmacOf, jwtOf, utf8Of } from '../job/jwt';
 
 export const SIGNATURES = ['standard', 'ojs', 'qstash'] as const;
 export type Signature = (typeof SIGNATURES)[number];
@@ -43,7 +44,7 @@ export function parseSecrets(text: string): string[] | undefined {
 
 /** Standard Webhooks reads `whsec_…` as base64, with any padding; other secrets are used as written. */
 function standardKey(secret: string): Uint8Array | undefined {
-  if (!secret.startsWith(BASE64_PREFIX)) return bytes(secret);
+  if (!secret.startsWith(BASE64_PREFIX)) return utf8Of(secret);
   const digits = /^([A-Za-z\d+/]+)={0,2}$/.exec(secret.slice(BASE64_PREFIX.length))?.[1];
   if (digits === undefined) return undefined;
   // A last digit that stands alone holds no byte.
@@ -63,12 +64,14 @@ export async function signatureHeaders(
     headers['webhook-id'] = call.id;
     headers['webhook-timestamp'] = seconds;
     const text = `${call.id}.${seconds}.${call.body}`;
-    const signed = secrets.map(async (secret) => `v1,${base64Of(await hmac(standardKey(secret) as Uint8Array, text))}`);
+    const signed = secrets.map(
+      async (secret) => `v1,${base64Of(await hmacOf(standardKey(secret) as Uint8Array, text))}`,
+    );
     headers['webhook-signature'] = (await Promise.all(signed)).join(' ');
   }
   if (kinds.includes('ojs')) {
     const signed = secrets.map(
-      async (secret) => `sha256=${hexOf(await hmac(bytes(secret), `${seconds}.${call.body}`))}`,
+      async (secret) => `sha256=${hexOf(await hmacOf(utf8Of(secret), `${seconds}.${call.body}`))}`,
     );
     headers['X-OJS-Timestamp'] = seconds;
     headers['X-OJS-Signature'] = (await Promise.all(signed)).join(',');
@@ -77,20 +80,8 @@ export async function signatureHeaders(
   return headers;
 }
 
-const bytes = (text: string) => new TextEncoder().encode(text);
-
-async function hmac(secret: Uint8Array, text: string): Promise<Uint8Array> {
-  const key = await crypto.subtle.importKey('raw', secret, { name: 'HMAC', hash: 'SHA-256' }, false, ['sign']);
-  return new Uint8Array(await crypto.subtle.sign('HMAC', key, bytes(text)));
-}
-
-/** A JWT by HS256. */
 async function jwt(secret: string, { url, id, body, at }: Signable): Promise<string> {
   const now = Math.floor(at / 1000);
-  const hash = base64UrlOf(new Uint8Array(await crypto.subtle.digest('SHA-256', bytes(body))));
-  const claims = { body: hash, iss: 'Upstash', sub: url, iat: now, nbf: now, exp: now + JWT_SECONDS, jti: id };
-  const signed = [{ alg: 'HS256', typ: 'JWT' }, claims]
-    .map((part) => unpaddedBase64UrlOf(bytes(JSON.stringify(part))))
-    .join('.');
-  return `${signed}.${unpaddedBase64UrlOf(await hmac(bytes(secret), signed))}`;
+  const hash = base64UrlOf(new Uint8Array(await crypto.subtle.digest('SHA-256', utf8Of(body))));
+  return jwtOf(secret, { body: hash, iss: 'Upstash', sub: url, iat: now, nbf: now, exp: now + JWT_SECONDS, jti: id });
 }

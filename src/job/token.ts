@@ -2,7 +2,7 @@
  * Tokens for browsers, and URLs that send one signal: JSON Web Tokens (HS256) signed with `TOKEN_SECRET`. Their
  * audience keeps the two apart. Nothing of them is stored.
  */
-import { unpaddedBase64UrlOf } from './bytes';
+import { bytesOfBase64Url, utf8Bytes } from './bytes';
 import {
   defined,
   isObject,
@@ -18,6 +18,7 @@ import {
 } from './envelope/fields';
 import { isJobType, TYPE_RULE } from './envelope/names';
 import { invalidConfiguration, invalidRequest } from './errors';
+import { hmacKey, jwtOf, utf8Of } from './jwt';
 import { DEFAULT_QUEUE } from './options';
 import { readStepName } from './steps';
 import { refuseOthers } from './unknown-members';
@@ -119,11 +120,7 @@ export async function signToken(
 ): Promise<string> {
   const secret = settings?.secrets[0] ?? missing('TOKEN_SECRET', 'a secret of at least 32 bytes');
   const claims = { aud: audience, ...rights, jti: crypto.randomUUID(), exp: Math.floor(end / 1000) };
-  const text = [{ alg: 'HS256', typ: 'JWT', ...(kid && { kid }) }, claims]
-    .map((part) => unpaddedBase64UrlOf(bytesOf(JSON.stringify(part))))
-    .join('.');
-  const signature = await crypto.subtle.sign('HMAC', await keyOf(secret), bytesOf(text));
-  return `${text}.${unpaddedBase64UrlOf(new Uint8Array(signature))}`;
+  return jwtOf(secret, claims, kid ? { kid } : {});
 }
 
 const SIGNAL_PATH = '/ojs/v1/signal/';
@@ -168,25 +165,17 @@ export async function verifiedToken(
   // `crit` names what must be understood, and nothing is.
   if (header.alg !== 'HS256' || header.crit !== undefined || claims.aud !== audience) return undefined;
   const results = secrets.map(async (secret) =>
-    crypto.subtle.verify('HMAC', await keyOf(secret), signed, bytesOf(`${head}.${body}`)),
+    crypto.subtle.verify('HMAC', await hmacKey(utf8Of(secret)), signed, utf8Of(`${head}.${body}`)),
   );
-  const end = Number(claims.exp) * 1000;
-  if (!(await Promise.all(results)).includes(true)) return undefined;
-  if (typeof claims.exp !== 'number' || !(end <= now + LONGEST_MS[audience] + SKEW_MS)) return undefined;
-  if (header.kid !== undefined && typeof header.kid !== 'string') return undefined;
-  return defined({ claims, kid: header.kid, end });
+  const isSigned = (await Promise.all(results)).includes(true);
+  const [{ kid }, { exp }] = [header, claims];
+  if (!isSigned || typeof exp !== 'number' || !(exp * 1000 <= now + LONGEST_MS[audience] + SKEW_MS)) return undefined;
+  if (kid !== undefined && typeof kid !== 'string') return undefined;
+  return defined({ claims, kid, end: exp * 1000 });
 }
-
-const bytesOf = (text: string) => new TextEncoder().encode(text);
-
-const keyOf = (secret: string) =>
-  crypto.subtle.importKey('raw', bytesOf(secret), { name: 'HMAC', hash: 'SHA-256' }, false, ['sign', 'verify']);
 
 /** Base64 with the alphabet for URLs, without padding; undefined: it is not. */
-function decoded(text: string): Uint8Array | undefined {
-  if (!/^[\w-]+$/.test(text) || text.length % 4 === 1) return undefined;
-  return Uint8Array.from(atob(text.replaceAll('-', '+').replaceAll('_', '/')), (char) => char.charCodeAt(0));
-}
+const decoded = (text: string) => (/^[\w-]+$/.test(text) && text.length % 4 !== 1 ? bytesOfBase64Url(text) : undefined);
 
 const textOf = (bytes: Uint8Array | undefined) => (bytes ? new TextDecoder().decode(bytes) : '');
 
@@ -195,7 +184,7 @@ const MIN_SECRET = 32;
 
 /** Reads the variables. @throws {ApiError} 500 `invalid_configuration`, which quotes neither of them */
 export function readTokenSettings(secrets: readonly string[], url: unknown): TokenSettings {
-  if (secrets.length > 2 || secrets.some((secret) => bytesOf(secret).length < MIN_SECRET)) {
+  if (secrets.length > 2 || secrets.some((secret) => utf8Bytes(secret) < MIN_SECRET)) {
     const message = `TOKEN_SECRET must be one secret, or the new and the old one, each of ${MIN_SECRET} bytes or more.`;
     throw invalidConfiguration(message, { variable: 'TOKEN_SECRET' });
   }
