@@ -2,8 +2,7 @@
 import { StepBook, type StepRecord } from '../../job/steps';
 import type { JobRow } from '../store/job-row';
 import type { Named, Observed, Stored } from '../store/parts';
-import { emitStep } from '../store/step-events';
-import { saveBook, whole } from './steps';
+import { emitStep, saveBook, whole } from './steps';
 
 interface JobNotes {
   steps?: StepBook;

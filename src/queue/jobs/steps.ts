@@ -16,12 +16,13 @@ import {
   stepsBefore,
   withoutFailures,
 } from '../../job/steps';
+import { kindOf } from '../../job/timeline';
 import { forRestart } from '../../job/undo';
 import type { StepReceipt, StepRequest } from '../../rpc/workers';
 import { mustFindForReport } from '../read/find';
 import type { JobRow } from '../store/job-row';
 import type { Named, Observed, Stored } from '../store/parts';
-import { emitStep } from '../store/step-events';
+import { idOf } from '../store/rows';
 import { keyOfFound, openRow } from './fence';
 
 type Parts = Named & Stored & Observed;
@@ -53,6 +54,16 @@ function inBook<T>(q: Parts, row: JobRow, now: number, most: number | undefined,
 export function recordBook(q: Parts, row: JobRow, book: StepBook, now: number): void {
   saveBook(q, row.key, book, now);
   for (const name of book.changed) emitStep(q, row, name, own(book.steps, name) as StepRecord, now);
+}
+
+/** The event of a record, for the live feed. */
+export function emitStep(q: Parts, row: JobRow, name: string, record: StepRecord, now: number): void {
+  const is = kindOf(record);
+  const attempt = q.store.leases.active.get(row.key)?.attempt ?? row.attempt;
+  const data = { job_type: row.type, attempt, name };
+  const id = idOf(q.route, row);
+  if (is === 'signal') q.observed.events.add('job.signal', id, now, data);
+  else q.observed.events.add('job.step', id, now, { ...data, is });
 }
 
 /** Writes the records of a job if they have changed. Runs that its handler waits for no longer are cancelled. */
