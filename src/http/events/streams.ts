@@ -165,26 +165,28 @@ const LAST_PROGRESS: Readonly<Record<string, string>> = {
   discarded: 'failed',
 };
 
+/** What a report of progress says besides. */
+interface Said {
+  message?: unknown;
+  data?: unknown;
+}
+
 /** Each report of a job's progress twice, named and unnamed, and how the job ends. */
 export async function progressStream(c: AppContext) {
   if (c.req.method === 'HEAD') return headersOnly(c);
   const id = pathParam(c, 'id');
   const feed = await Feed.open(c.env, { job: id });
   const out = new EventStream(c, { beat: () => feed.beat(), over: () => feed.close() });
-  const tell = (place: string, name: string, data: Record<string, unknown>) => {
+  const tell = (place: string, name: string, data: Record<string, unknown>) =>
     out.message(place, { job_id: id, ...data }, name);
-    if (name === 'progress') out.message(place, { job_id: id, ...data });
+  const report = (place: string, at: number, progress: number, { message = null, data = null }: Said) => {
+    const told = { progress, message, data, updated_at: formatInstant(at) };
+    tell(place, 'progress', told);
+    out.message(place, { job_id: id, ...told });
   };
   try {
-    const { progress, message, data, at, state } = await callJob(c, (queue) => queue.progress(id));
-    if (progress !== undefined && at !== undefined) {
-      tell(feed.position, 'progress', {
-        progress,
-        message: message ?? null,
-        data: data ?? null,
-        updated_at: formatInstant(at),
-      });
-    }
+    const { progress, at, state, ...said } = await callJob(c, (queue) => queue.progress(id));
+    if (progress !== undefined && at !== undefined) report(feed.position, at, progress, said);
     const end = LAST_PROGRESS[state];
     if (end) {
       tell(feed.position, end, { state, progress: progress ?? null });
@@ -199,17 +201,7 @@ export async function progressStream(c: AppContext) {
     events: (events) => {
       for (const { id: place, type, data, time, change } of events) {
         if (type === 'job.progress') {
-          const {
-            progress,
-            message = null,
-            data: details = null,
-          } = data as { progress: number; message?: string; data?: unknown };
-          tell(place, 'progress', {
-            progress: progress / 100,
-            message,
-            data: details,
-            updated_at: formatInstant(time),
-          });
+          report(place, time, (data.progress as number) / 100, data);
         } else if (ENDS.has(type)) {
           const state = change?.to ?? 'discarded';
           tell(place, LAST_PROGRESS[state] ?? 'failed', { state, updated_at: formatInstant(time) });
