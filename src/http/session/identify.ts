@@ -125,11 +125,8 @@ interface Known {
 const known = new WeakMap<readonly ApiKey[], Promise<Known[]>>();
 
 function knownKeys(keys: readonly ApiKey[]): Promise<Known[]> {
-  let callers = known.get(keys);
-  if (callers === undefined) {
-    callers = Promise.all(keys.map(knownBy));
-    known.set(keys, callers);
-  }
+  const callers = known.get(keys) ?? Promise.all(keys.map(knownBy));
+  known.set(keys, callers);
   return callers;
 }
 

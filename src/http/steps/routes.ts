@@ -22,10 +22,8 @@ export const stepRoutes = serve(steps, { list, show, record, signal });
 /** Only who may send a signal sees the URL that does. */
 export function stepsShown(c: AppContext, steps: JobSteps['steps']): JobSteps['steps'] {
   if (may(c, 'data:write')) return steps;
-  const shown = Object.entries(steps).map(([name, step]) =>
-    isSignalUrl(name, step.result) ? [name, { ...step, result: REDACTED }] : [name, step],
-  );
-  return Object.fromEntries(shown);
+  const urls = Object.entries(steps).filter(([name, { result }]) => isSignalUrl(name, result));
+  return { ...steps, ...Object.fromEntries(urls.map(([name, step]) => [name, { ...step, result: REDACTED }])) };
 }
 
 async function list(c: AppContext) {
