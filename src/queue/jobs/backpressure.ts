@@ -9,6 +9,7 @@ import { bodyBytes } from '../store/depth';
 import { type JobRow, STATE } from '../store/job-row';
 import type { Configured, QueueParts, Stored, StoredQueue, Woken } from '../store/parts';
 import { rowByKey } from '../store/row-lookup';
+import { UNDOES_NONE, undoesOther } from '../store/undo-job';
 import { drop } from './drop';
 import { expire, expiredRows } from './expire';
 
@@ -188,14 +189,14 @@ function* oldest(
 }
 
 /**
- * Jobs that do not run, the longest available first; delayed, retried and pending ones last. Rows read are limited by
+ * Jobs that do not run and undo no other, the longest available first; delayed, retried and pending ones last. Rows read are limited by
  * the bound, and the line is read only from where the last read ended.
  */
 function waitingLongest(q: Stored, limit: number): Candidate[] {
   const running = listed(q.store.leases.active.keys());
   const read = (where: string, at: string, ...bindings: (string | number)[]) =>
     rows<Candidate>(q.store.sql, `SELECT key, ${at} AS at FROM jobs WHERE ${where} LIMIT ?`, ...bindings, limit);
-  const idle = `key NOT IN ${running.sql}`;
+  const idle = `${UNDOES_NONE} AND key NOT IN ${running.sql}`;
   const due = `priority = ? AND due_at IS NOT NULL AND ${idle} ORDER BY due_at, attempt, key`;
   const taken = Math.max(q.store.leases.head, q.store.cursors.shedUntil);
   const found = [
@@ -213,18 +214,19 @@ function waitingLongest(q: Stored, limit: number): Candidate[] {
     ]),
   ];
   if (found.length < limit) {
-    const pending = read(`state = ${STATE.pending} ORDER BY key`, 'created_at');
+    const pending = read(`state = ${STATE.pending} AND ${UNDOES_NONE} ORDER BY key`, 'created_at');
     // They come after every job that has a time.
     found.push(...pending.map(({ key, at }) => ({ key, at: at + Number.MAX_SAFE_INTEGER / 2 })));
   }
   return found.sort((a, b) => a.at - b.at || (a.key % RANK_BIT) - (b.key % RANK_BIT)).slice(0, limit);
 }
 
-function inBlocks({ store: { leases } }: Stored, jobs: Iterable<JobRow>, limit: number): Candidate[] {
+function inBlocks(q: Stored, jobs: Iterable<JobRow>, limit: number): Candidate[] {
   const found: Candidate[] = [];
-  for (const { key, enqueued_at, due_at } of jobs) {
+  for (const job of jobs) {
     if (found.length === limit) break;
-    if (!leases.active.has(key)) found.push({ key, at: due_at ?? enqueued_at });
+    const { key, enqueued_at, due_at } = job;
+    if (!q.store.leases.active.has(key) && !undoesOther(q, job)) found.push({ key, at: due_at ?? enqueued_at });
   }
   return found;
 }

@@ -6,6 +6,7 @@ import { type JobRow, STATE } from '../store/job-row';
 import type { Stored } from '../store/parts';
 import { groupOfRow } from '../store/row-texts';
 import { availableSince } from '../store/rows';
+import { UNDOES_NONE, undoesOther } from '../store/undo-job';
 
 /** Jobs looked at for one request: heads in the blocks of the line; in other blocks; and with rows of their own. */
 const MAX_HEADS = 100_000;
@@ -73,24 +74,24 @@ export interface Longest {
   taken(): void;
 }
 
-/** The longest-waiting jobs of each group: available ones, then delayed, then pending. @param except keys of others */
+/** The longest-waiting jobs of each group that undo no other: available, then delayed, then pending ones. @param except keys of others */
 export function longestWaitingOf(q: Stored, wanted: ReadonlyMap<string, number>, except: ReadonlySet<number>): Longest {
   const { blocks, leases, cursors, priorities, locks } = q.store;
   const search = new Search(wanted, (key) => leases.active.has(key) || except.has(key) || locks.has(key));
   // No job comes back into a block of the line, so what was read once need not be read again.
   const known = Math.min(...Array.from(wanted.keys(), (group) => cursors.readForGroup(group)));
-  const heads = placesOf(blocks.line.after(Math.max(leases.head, known), false));
+  const heads = placesOf(q, blocks.line.after(Math.max(leases.head, known), false));
   const end = search.look(heads, { jobs: MAX_HEADS, chars: MAX_CHARS }) ?? q.store.nextSequence;
   const line = new Map(Array.from(search.found, ([group, found]) => [group, found.map(({ key }) => key)]));
   const ofBlocks: Budget = { jobs: MAX_OTHERS, chars: MAX_CHARS };
   const ofRows: Budget = { ...ofBlocks };
   const rows = (where: string, ...bindings: number[]) => search.look(ownRows(q, where, ...bindings), ofRows);
-  search.look(placesOf(blocks.singles.after(0)), ofBlocks);
+  search.look(placesOf(q, blocks.singles.after(0)), ofBlocks);
   rows(`key > ? AND key < ${RANK_BIT} AND ${STANDS_IN_LINE} ORDER BY key`, leases.head);
   for (const priority of priorities) {
     rows('priority = ? AND due_at IS NOT NULL ORDER BY due_at, attempt, key', priority);
-    search.look(placesOf(blocks.due.inTurn(priority, undefined, undefined, false)), ofBlocks);
-    search.look(placesOf(blocks.retries.inTurn(priority)), ofBlocks);
+    search.look(placesOf(q, blocks.due.inTurn(priority, undefined, undefined, false)), ofBlocks);
+    search.look(placesOf(q, blocks.retries.inTurn(priority)), ofBlocks);
   }
   search.look(ownRows(q, `state = ${STATE.pending} ORDER BY key`), ofRows, true);
   const keys = new Map(Array.from(wanted, ([group, count]) => [group, firstOf(search.found.get(group), count)]));
@@ -105,8 +106,9 @@ export function longestWaitingOf(q: Stored, wanted: ReadonlyMap<string, number>,
   return { keys, isAll: search.isAll, taken };
 }
 
-function* placesOf(rows: Iterable<JobRow>): Generator<Place> {
+function* placesOf(q: Stored, rows: Iterable<JobRow>): Generator<Place> {
   for (const row of rows) {
+    if (undoesOther(q, row)) continue;
     const { key, enqueued_at, due_at, body } = row;
     yield { key, enqueued_at, due_at, group: groupOfRow(row), chars: body.length };
   }
@@ -115,7 +117,7 @@ function* placesOf(rows: Iterable<JobRow>): Generator<Place> {
 function* ownRows({ store: { sql } }: Stored, where: string, ...bindings: number[]): Generator<Place> {
   const columns = `key, enqueued_at, due_at, length(body) AS chars, ${GROUP_OF_BODY} AS grp`;
   const rows = sql.exec<OwnRow & Record<string, SqlStorageValue>>(
-    `SELECT ${columns} FROM jobs WHERE ${where}`,
+    `SELECT ${columns} FROM jobs WHERE ${UNDOES_NONE} AND ${where}`,
     ...bindings,
   );
   for (const { grp, ...row } of rows) yield { ...row, group: grp ?? undefined };

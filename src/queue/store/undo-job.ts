@@ -5,6 +5,7 @@ import { type JobToUndo, stepsToUndo, undoBody } from '../../job/undo';
 import { UNDO_OF, UNDO_SUFFIX } from '../../job/undo-names';
 import type { JobRow } from './job-row';
 import type { Named, Stored } from './parts';
+import { rowByKey } from './row-lookup';
 import { bodyOf } from './row-texts';
 import { idOf } from './rows';
 
@@ -28,6 +29,15 @@ export function undoJobOf(
   if (steps.length === 0) return undefined;
   const body = undoBody(idOf(q.route, row), bodyOf(row), steps, { end, history });
   return { type: body.type, priority: row.priority, body: JSON.stringify(body), group: body.group };
+}
+
+/** Of rows of jobs, in SQL: those that undo no other. Only they make room where there is none. */
+export const UNDOES_NONE = `NOT (type LIKE '%${UNDO_SUFFIX}'
+  AND CASE WHEN json_valid(body) THEN body ->> '$.meta.${UNDO_OF}' END IS NOT NULL)`;
+
+/** Does this job undo another one? @param row its body may be left out */
+export function undoesOther(q: Stored, row: JobRow): boolean {
+  return row.type.endsWith(UNDO_SUFFIX) && undoneBy(rowByKey(q.store, row.key) ?? row) !== undefined;
 }
 
 /** The id of the job whose steps this one undoes; undefined: it is not an undo job. */

@@ -348,6 +348,23 @@ describe('an undo job', () => {
     expect((await server.counts(queue)).available).toBe(2);
   });
 
+  it.each([
+    ['queue', { max_size: 2, overflow_policy: 'drop_oldest' }],
+    ['group', { groups: { max_waiting: 2, overflow_policy: 'drop_oldest' } }],
+  ])('that waits for its next try does not keep a full %s from dropping others', async (_, settings) => {
+    await server.configure(queue, settings);
+    const options = { group: 'acme' };
+    const id = await started(options);
+    await cancel(id);
+    const { id: undo } = await server.takeOne(queue);
+    await server.nack(undo);
+    clock.set(T0 + MINUTE);
+    for (let n = 0; n < 4; n++) await server.enqueue(queue, { options });
+    await object.alarm();
+    expect(await server.counts(queue)).toMatchObject({ available: 2, discarded: 3 });
+    expect(await server.state(undo as string)).toBe('available');
+  });
+
   it('waits for its turn in a strict group', async () => {
     await server.configure(queue, { groups: { order: 'strict' } });
     const id = await started({ group: 'acme' });
