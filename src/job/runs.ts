@@ -176,7 +176,7 @@ const stopped = (id: string | undefined): RunEnd => ({
 
 const bytesIn = (value: unknown) => utf8Bytes(JSON.stringify(value) ?? '');
 
-/** The end in at most so many bytes, {@link LEAST_BYTES} or more: with less of what it has. */
+/** The end, cut to `most` bytes where it is longer; {@link LEAST_BYTES} always suffice. */
 function within(end: RunEnd, most: number): RunEnd {
   if (bytesIn(end) <= most) return end;
   const { result, error, ...rest } = end;

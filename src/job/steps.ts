@@ -17,7 +17,7 @@ export const MAX_STEPS = 1000;
 /** Largest records of a job, in bytes of their JSON text. A row holds 2 MB, its checkpoint of 1 MiB included. */
 export const MAX_STEPS_BYTES = 768 * 1024;
 
-/** Bytes that are kept free for the end of each job that a record waits for: its id, and why it has failed, in brief. */
+/** Bytes kept free for the end of each job that a record waits for: its id, and a brief error. */
 export const END_BYTES = 256;
 
 /** Results of more bytes are stored apart from the records. */
