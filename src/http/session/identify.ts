@@ -23,10 +23,7 @@ const LOOPBACK_HOST = /^(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/i;
 
 const PARAMETER = 'access_token';
 
-/**
- * The cookie that carries a key, and its name on HTTPS: with this prefix no other host can set it, such as a sibling
- * domain.
- */
+/** The cookie of a key, and its name on HTTPS: with this prefix no other host, such as a sibling domain, can set it. */
 export const COOKIE = 'tocsin_key';
 export const SECURE_COOKIE = `__Host-${COOKIE}`;
 
@@ -92,9 +89,8 @@ export function presentedToken(c: AppContext): string | undefined {
 }
 
 /**
- * A browser also sends cookies with requests of foreign pages. It names the origin of every request that changes
- * anything, of a WebSocket, and of an EventSource. A page that the cookie's owner did not open must not read along
- * either. A request that changes anything must name a page of this server as its origin: only a browser has the cookie.
+ * Browsers send cookies with requests of foreign pages, too. They name the origin of writes, WebSockets and
+ * EventSources: it must be this server's. A write without it is no browser's, and only a browser has the cookie.
  */
 function mayUseCookie(c: AppContext): boolean {
   const origin = c.req.header('Origin');

@@ -84,7 +84,7 @@ describe('a token that reads a job', () => {
     expect(stream.messages.map(({ event }) => event)).toContain('job.discarded');
   });
 
-  it('shows the keys by which events of a job are told apart after a gap', async () => {
+  it('shows the keys by which a client knows repeated events of a job', async () => {
     const queue = freshName('token');
     const id = await server.enqueue(queue);
     const { attempt } = await server.takeOne(queue);
