@@ -1,6 +1,15 @@
 /** Sends new jobs: gathered, as a batch that is all or none, or each on its own. */
 
-import type { OpenTelemetry } from '../handler/telemetry';
+import {
+  type Attributes,
+  failSpan,
+  messaging,
+  type OpenTelemetry,
+  SPAN_KIND,
+  type Span,
+  TRACER,
+  traceparentOf,
+} from '../handler/telemetry';
 import { DEFAULT_QUEUE } from '../job/options';
 import { type DefaultsOf, withDefaults } from '../producer/defaults';
 import type { EnvelopeError, JobEnvelope } from '../producer/envelope';
@@ -18,8 +27,61 @@ import { batchOf, jobOf, jobSent, listOf, shaped } from './answers';
 import { asIfAlone, Batcher } from './batch';
 import type { ProducerSockets } from './producer-sockets';
 import { keyHeader, type Requests } from './requests';
-import { metaWithTrace, type TraceHeaders, Tracing } from './tracing';
 import { pathTo, type Send } from './transport';
+
+/** The trace of an enqueue, as `traceparent` and `tracestate` have it; empty when there is none. */
+type TraceHeaders = Readonly<Record<string, string>>;
+
+/** Makes a span of each enqueue; without OpenTelemetry it does nothing. */
+class Tracing {
+  constructor(private readonly otel: OpenTelemetry | undefined) {}
+
+  /** Runs an enqueue in its own span. @param queues of its jobs, in order @param send gets the trace of its jobs */
+  async enqueue<T>(
+    queues: readonly string[],
+    send: (trace: TraceHeaders) => Promise<T>,
+    idsOf: (answer: T) => readonly string[],
+    isBatch = queues.length > 1,
+  ): Promise<T> {
+    if (!this.otel) return await send({});
+    const { context, trace } = this.otel;
+    const queue = new Set(queues).size === 1 ? queues[0] : undefined;
+    const attributes: Attributes = {
+      ...messaging('send', queue),
+      ...(isBatch && { 'messaging.batch.message_count': queues.length }),
+    };
+    const active = context.active();
+    const name = queue === undefined ? 'send' : `send ${queue}`;
+    const span = trace.getTracer(TRACER).startSpan(name, { kind: SPAN_KIND.producer, attributes }, active);
+    try {
+      const answer = await context.with(trace.setSpan(active, span), () => send(headersOf(span)));
+      const [id] = idsOf(answer);
+      if (!isBatch && id !== undefined) span.setAttribute('messaging.message.id', id);
+      return answer;
+    } catch (error) {
+      failSpan(span, error);
+      throw error;
+    } finally {
+      span.end();
+    }
+  }
+}
+
+function headersOf(span: Span): TraceHeaders {
+  const context = span.spanContext();
+  // Without an SDK behind the API spans have no ids.
+  if (/^0*$/.test(context.traceId)) return {};
+  const tracestate = context.traceState?.serialize();
+  return { traceparent: traceparentOf(context), ...(tracestate && { tracestate }) };
+}
+
+/** `meta` with this trace, unless it names one itself. */
+function metaWithTrace(
+  meta: Record<string, unknown> | undefined,
+  trace: TraceHeaders,
+): Record<string, unknown> | undefined {
+  return trace.traceparent === undefined || meta?.traceparent !== undefined ? meta : { ...meta, ...trace };
+}
 
 const MINIMAL = { Prefer: 'return=minimal' };
 

@@ -9,6 +9,7 @@ import { type MessageKind, OutboxRelay } from '../durable/outbox-relay';
 import { inParallel } from '../durable/parallel';
 import { dailyLimitUsedUp } from '../durable/platform-errors';
 import { DIRECTORY, Schema } from '../durable/schema';
+import { put, rows } from '../durable/sql';
 import { waitAtMost } from '../durable/wait';
 import { type ApiError, type Outcome, outcomeOf, unwrap } from '../job/errors';
 import { type DirectoryHealth, type KeyedOperation, MAX_QUEUES_AT_ONCE } from '../rpc/directory';
@@ -29,7 +30,6 @@ import { IdListing } from './listing';
 import { Lookout } from './lookout';
 import { NewQueues } from './new-queues';
 import { OperationKeys } from './operations';
-import { claimPlace, placeIn } from './place';
 import { PoolDesk, PoolList } from './pools';
 import { QueueList } from './queues';
 import { PausedQueues, QueueReadings } from './readings';
@@ -37,6 +37,31 @@ import { SchemaStore } from './schemas';
 import { Webhooks } from './webhooks/part';
 import { WorkerRegistry } from './workers';
 import { WorkflowList } from './workflows';
+
+type Storage = Pick<DurableObjectStorage, 'sql' | 'transactionSync'>;
+
+/** Where the deployment was created; undefined: without a place, or it has not begun. */
+function placeIn(sql: SqlStorage): string | undefined {
+  if (!hasTable(sql, 'place')) return undefined;
+  return rows<{ name: string }>(sql, 'SELECT name FROM place')[0]?.name;
+}
+
+/** Where the deployment was created: here and now if it has not begun. @returns null: without a place */
+function claimPlace(storage: Storage, name: string): string | null {
+  const { sql } = storage;
+  return storage.transactionSync(() => {
+    const known = placeIn(sql);
+    if (known !== undefined) return known;
+    if (hasTable(sql, 'queues') && rows(sql, 'SELECT 1 FROM queues LIMIT 1').length > 0) return null;
+    sql.exec('CREATE TABLE place (name TEXT NOT NULL)').toArray();
+    put(sql, 'place', { name });
+    return name;
+  });
+}
+
+function hasTable(sql: SqlStorage, name: string): boolean {
+  return rows(sql, "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", name).length > 0;
+}
 
 /** A caller that changes the settings of all queues waits this long for them to be notified; and for the answer, ms. */
 const DONE_WITHIN_MS = 3_000;

@@ -2,15 +2,57 @@
 import { ignoreRejection, messageOf } from '../job/thrown';
 import { emptiedProblem } from '../producer/emptied';
 import { tellHooks } from './around';
-import { withChosenDelay } from './delay';
-import { failureOf, stackOf, UnkeptResult, UnserialisableResult } from './failure';
+import { durationMs } from './duration';
+import {
+  type Failure,
+  failureOf,
+  followsPolicy,
+  isNonRetryable,
+  stackOf,
+  UnkeptResult,
+  UnserialisableResult,
+} from './failure';
 import { type Journal, logEntry } from './journal';
 import type { Logger } from './log';
 import { isExpected, snoozeOf } from './outcomes';
 import type { HandlerDelivery, Outcome } from './protocol';
 import type { Registration, Registry } from './registry';
 import { hasHalfCharacter, isOverflow, nestsDeeper } from './text';
-import type { HandlerContext } from './types';
+import type { HandlerContext, Job, RetryFunction } from './types';
+
+/**
+ * The failure with the `retry_in` that its retry function chose. It stays unchanged in three cases: the thrown error
+ * decides itself; the job's policy lists the error as not retryable (a named delay would outrank that list); the
+ * function throws or returns no duration.
+ * @param attempt the run that failed, from 1
+ */
+function withChosenDelay(
+  failure: Failure,
+  thrown: unknown,
+  delay: RetryFunction | undefined,
+  job: Job,
+  attempt: number,
+  log: Logger,
+): Failure {
+  if (delay === undefined || !followsPolicy(failure) || isNonRetryable(failure, job)) return failure;
+  let answer: unknown;
+  try {
+    answer = delay(attempt - 1, thrown);
+  } catch (error) {
+    log.error('the retry function threw; the queue decides the delay', { error: messageOf(error) });
+    return failure;
+  }
+  // An async function would leave an unhandled rejection.
+  ignoreRejection(answer);
+  const ms = durationMs(typeof answer === 'number' ? Math.round(answer) : answer);
+  if (ms === undefined) {
+    log.error('the retry function did not return a duration; the queue decides the delay', {
+      answer: messageOf(answer),
+    });
+    return failure;
+  }
+  return { ...failure, retry_in: ms };
+}
 
 /** Largest result, in bytes of JSON. */
 export const MAX_RESULT_BYTES = 1_048_576;

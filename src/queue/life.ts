@@ -8,20 +8,29 @@ import { enqueueAll, enqueueOne } from '../across/enqueue';
 import { enqueueEach } from '../across/enqueue-many';
 import { noteIds } from '../across/ids';
 import { withJob } from '../across/locate';
+import { admitQueues } from '../across/new-queues';
+import { fullestOf, renderBatch, Telling, warningTexts } from '../across/receipts';
 import { Reservations } from '../across/reservation';
 import { takeHeartbeat } from '../across/workers';
-import { type Env, usableConfig } from '../config';
+import { type Env, readConfig, readTargetUrl, usableConfig } from '../config';
+import type { BatchAnswer } from '../contract/jobs';
+import type { SocketEnqueued } from '../contract/worker-socket';
 import { AlarmClock } from '../durable/alarm-clock';
 import type { FollowRequest } from '../durable/feed-messages';
 import { Followers } from '../durable/followers';
 import { QUEUE, Schema } from '../durable/schema';
 import { readFact } from '../durable/sql';
+import { parseEach } from '../job/envelope/batch';
 import { defined } from '../job/envelope/fields';
+import { type ParseContext, parseJob, withFingerprint } from '../job/envelope/parse';
 import { eventualOutcomeOf, notFound, type Outcome, outcomeOf } from '../job/errors';
+import { refuseTooMuch } from '../job/message';
 import type { JobView, NewJob } from '../job/record';
 import { below, over, type QueueDefaults } from '../job/settings';
+import { fingerprintOf } from '../job/unique/fingerprint';
+import { UnknownMembers } from '../job/unknown-members';
 import { type Heartbeat, renderHeartbeat } from '../job/worker/heartbeat';
-import type { Connection } from '../job/worker/socket';
+import type { Connection, SpokenBatch } from '../job/worker/socket';
 import { misplacement } from '../rpc/place';
 import type { QueueApi, QueueSettings } from '../rpc/queue';
 import type { EnqueuedJob } from '../rpc/receipts';
@@ -33,8 +42,46 @@ import type { About } from './feature';
 import { QuietWorkers } from './features/pull/quiet-workers';
 import { WorkerSockets } from './features/pull/socket/sockets';
 import { followedJob, keyOf } from './read/find';
-import { enqueueFromSocket } from './socket-enqueue';
 import type { QueueParts } from './store/parts';
+
+/** The request that has the same effect: its key is the same key. */
+const AS_REQUEST = { method: 'POST', path: '/ojs/v1/jobs/batch' };
+
+/**
+ * Enqueues all jobs of a message, or none. @param creator counts the queues that this creates @param now epoch ms
+ * @returns the answer on the wire @throws {ApiError} as over HTTP, with `details.index` of the first wrong job
+ */
+async function enqueueFromSocket(
+  env: Env,
+  here: Here,
+  { jobs, idempotency_key: key, trace }: SpokenBatch,
+  creator: string | undefined,
+  now: number,
+): Promise<SocketEnqueued> {
+  const { retryVariables } = readConfig(env);
+  const idempotency =
+    key === undefined ? undefined : { key, hash: await fingerprintOf({ ...AS_REQUEST, body: { jobs } }) };
+  const unknown = new UnknownMembers();
+  const ctx: ParseContext = {
+    now,
+    queue: here.queue,
+    readTarget: readTargetUrl(env),
+    unknown,
+    ...(trace && { trace }),
+  };
+  const read = parseEach(jobs, 'jobs', parseJob, ctx);
+  const parsed = read.some(({ unique }) => unique) ? await Promise.all(read.map(withFingerprint)) : read;
+  refuseTooMuch(parsed.map(({ job }) => job));
+  await admitQueues(env, creator, parsed);
+  const { jobs: views, replayed } = await enqueueAll(env, parsed, { idempotency, here });
+  const telling = new Telling(retryVariables, true);
+  const warnings = warningTexts(views, unknown);
+  return {
+    ...(renderBatch(views, (view, index) => telling.envelope(view, parsed[index])) as unknown as BatchAnswer),
+    ...(warnings.length > 0 && { warnings }),
+    ...defined({ pressure: fullestOf(views), replayed: replayed || undefined }),
+  };
+}
 
 /** Interval at which a waiting fetch checks whether its queue exists by now, ms. */
 const LOOK_EVERY_MS = 250;

@@ -5,8 +5,6 @@
 export type { LogEntry } from '../handler/journal';
 export type { Progress } from '../handler/protocol';
 export type { StepRecord } from '../handler/step-rules';
-export { runBatch } from './run-batch';
-export { type JobRun, runHandler, runToEnd } from './run-handler';
+export { type JobRun, runBatch, runHandler, runToEnd, type UndoOptions, undoHandler } from './run-handler';
 export type { PlayedEnd, PlayedRuns } from './runs';
 export type { AwaitedRun, EnqueuedJob, HandlerRun, RunError, RunOptions } from './types';
-export { type UndoOptions, undoHandler } from './undo-handler';

@@ -1,15 +1,153 @@
 /** Runs handlers in a test by the code that runs deliveries, with a recorder in place of the queue. */
 import { endsJob } from '../handler/failure';
-import type { DeliveryOutcome, HandlerDelivery } from '../handler/protocol';
-import { runDelivery } from '../handler/run';
+import { type DeliveryOutcome, type HandlerDelivery, type Progress, stepsOf } from '../handler/protocol';
+import { newId, runDelivery } from '../handler/run';
+import { runAll } from '../handler/run-all';
 import { runnable } from '../handler/runnable';
-import { momentOf } from '../handler/step-rules';
+import { momentOf, type RunRecord, type StepRecord } from '../handler/step-rules';
+import type { Job, UndoneJob } from '../handler/types';
+import { AnswerVoice, type ChildJob, type Notes, type SignalUrlAsked, type Voice } from '../handler/voice';
 import { own } from '../job/own';
+import { UNDO_OF, UNDO_SUFFIX } from '../job/undo-names';
+import type { RunRequest } from '../job/wire';
+import type { JobEnvelope } from '../producer/envelope';
 import { named } from '../producer/names';
 import { testJob } from './job';
-import { Recorder } from './recorder';
-import { pendingRun } from './runs';
+import { idOf } from './job-id';
+import { type PlayedRuns, pendingRun, playedRun } from './runs';
 import type { ArgsOf, EnvOf, HandlerRun, ResultOf, RunOptions, TypesOf } from './types';
+
+/** How a job that is undone ended, and what it was. */
+export interface UndoOptions<Env = unknown> extends RunOptions<Env> {
+  /** Default: a job without arguments that was discarded. */
+  undone?: Partial<UndoneJob> | undefined;
+}
+
+/**
+ * Runs the job that undoes the steps of another one, to its end: waits between tries are over at once.
+ * @param type of the job that is undone
+ * @param steps what it has recorded, in order: the `steps` of an outcome, or `{ charge: { result: 7 } }`. Those that
+ * nothing in the table of undo fits are left out
+ * @throws {TypeError} when the handler of the type has no `undo`, or something given is not JSON
+ * @example
+ * const run = await undoHandler(handlers, 'order.fulfil', { charge: { result: { id: 'ch_1' } } }, { env: { SHOP } });
+ * expect(run.status).toBe('completed');
+ */
+export async function undoHandler<H, Type extends TypesOf<H>>(
+  handlers: H,
+  type: Type,
+  steps: Readonly<Record<string, StepRecord>>,
+  { undone, ...options }: UndoOptions<EnvOf<H>> = {},
+): Promise<JobRun<{ undone: number }>> {
+  const { canUndo } = runnable(handlers).registry.find(type) ?? {};
+  if (!canUndo) throw new TypeError(`undoHandler: the handler of ${JSON.stringify(type)} has no undo`);
+  const failure = { code: 'handler_error', type: 'Error', message: 'failed' };
+  const of = { id: idOf(0), type, args: [], meta: {}, end: 'discarded', error: failure, ...undone };
+  const entries = Object.entries(steps).filter(([name]) => canUndo(name));
+  const told = entries.reverse().map(([name, step]) => ({
+    ...{ name, certain: 'result' in step },
+    ...('result' in step && { result: step.result }),
+  }));
+  const args = [{ job: of, steps: told }];
+  const meta = { [UNDO_OF]: of.id, ...options.meta };
+  const job = { id: idOf(1), ...options.job };
+  const undo = `${type}${UNDO_SUFFIX}`;
+  const run = await runToEnd<object, string>(handlers as object, undo, args, { ...(options as RunOptions), meta, job });
+  return run as JobRun<{ undone: number }>;
+}
+
+/**
+ * Runs the jobs of one call of a chunked handler. Beyond the `size` of the handler there are several calls.
+ *
+ * @param jobs the arguments of each job
+ * @param options of every job
+ * @returns the outcome of each job, in order
+ * @throws {TypeError} when there is no chunked handler for the type, or something given is not JSON
+ * @example
+ * const [first, second] = await runBatch(handlers, 'rows.insert', [[{ id: 1 }], [{ id: 2 }]]);
+ * expect(second).toMatchObject({ status: 'failed', error: { message: 'refused' } });
+ */
+export async function runBatch<H, Type extends TypesOf<H>>(
+  handlers: H,
+  type: Type,
+  jobs: readonly ArgsOf<H, Type>[],
+  options: RunOptions<EnvOf<H>> = {},
+): Promise<HandlerRun<ResultOf<H, Type>>[]> {
+  const { registry } = runnable(handlers);
+  const handler = registry.find(type);
+  if (!handler?.chunk) throw new TypeError(`runBatch: there is no chunked handler for ${JSON.stringify(type)}`);
+  const { now = Date.now() } = options;
+  const deliveries = jobs.map((args, at): HandlerDelivery => {
+    const job = testJob(type, args, handler, { ...options, now, job: { id: idOf(at), ...options.job } });
+    return { kind: 'job', deliveryId: `del_test_${at}`, workerId: 'test', job, attempt: job.attempt };
+  });
+  const outlives: Promise<unknown>[] = [];
+  const answers = await Promise.all(
+    runAll(deliveries, registry, {
+      env: options.env ?? {},
+      executionCtx: { waitUntil: (promise) => void outlives.push(promise) },
+      call: options.signal && { signal: options.signal },
+      sink: () => undefined,
+    }),
+  );
+  await Promise.allSettled(outlives);
+  const runs = answers.map((answer, at) => outcomeOf(answer, undefined, (deliveries[at] as HandlerDelivery).job, now));
+  return runs as HandlerRun<ResultOf<H, Type>>[];
+}
+
+class Recorder implements Voice {
+  readonly durable = 'now';
+  readonly reports: Progress[] = [];
+  readonly steps: Record<string, StepRecord>;
+  state: unknown;
+  readonly #answer: AnswerVoice;
+
+  /** @param now the queue's time, epoch ms */
+  constructor(
+    job: Job,
+    notes: Notes,
+    private readonly runs: PlayedRuns,
+    private readonly now: number,
+  ) {
+    // Names are the handler's choice, such as `constructor`.
+    this.steps = Object.assign(Object.create(null), stepsOf(job));
+    this.state = job.checkpoint?.state;
+    this.#answer = new AnswerVoice('with the answer', notes, newId);
+  }
+
+  async progress(report: Progress): Promise<void> {
+    this.reports.push(report);
+  }
+
+  async checkpoint(state: unknown): Promise<void> {
+    this.state = state;
+  }
+
+  async record(name: string, record: StepRecord): Promise<StepRecord | undefined> {
+    const before = own(this.steps, name);
+    // As at the queue: a sleep or a wait gives way, anything else has won.
+    if (before !== undefined && !('until' in before) && !('begun' in before)) return before;
+    this.steps[name] = { ...record, ...(before?.run && { run: before.run }) };
+    return undefined;
+  }
+
+  /** Nothing is behind it. */
+  async signalUrl({ signal }: SignalUrlAsked): Promise<string> {
+    return `https://tocsin.test/ojs/v1/signal/${encodeURIComponent(signal)}`;
+  }
+
+  async enqueue(jobs: readonly ChildJob[]): Promise<JobEnvelope[]> {
+    return await this.#answer.enqueue(jobs);
+  }
+
+  play(asked: RunRequest): Promise<RunRecord> | undefined {
+    const ended = playedRun(asked, this.runs, this.now);
+    return ended?.then((record) => {
+      this.steps[asked.name] = record;
+      return record;
+    });
+  }
+}
 
 /**
  * Runs the handler of one job once, in any runtime and under any test runner: no queue, no network.

@@ -79,7 +79,7 @@ describe('tocsin', { timeout: 900_000 }, () => {
     );
     assert.deepEqual([Object.keys(retention), job.state, job.rate_limit.key], [['completed'], 'pending', 'k']);
     const { CLIENT_OPTIONS } = await load('../producer/options.ts');
-    const { addJobFlags } = await load('commands/job-flags.ts');
+    const { addJobFlags } = await load('commands/enqueue.ts');
     const added = [];
     addJobFlags({ addOption: (option) => added.push(option) });
     assert.equal(new Set(added.map(({ long }) => long)).size, CLIENT_OPTIONS.length);

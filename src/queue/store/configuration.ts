@@ -3,7 +3,7 @@ import { MAX_DURATION_MS } from '../../job/duration';
 import type { GroupOverrides } from '../../job/group';
 import { GroupRules } from '../../job/group-rules';
 import { holdingMaintenance, type Maintenance, shutUntil } from '../../job/maintenance';
-import type { LowerLayers } from '../../job/record';
+import type { AnnouncedType, LowerLayers, RetryInput } from '../../job/record';
 import { boundOf, type End, keepsDiscarded } from '../../job/retention';
 import type { RetryPolicy } from '../../job/retry/policy';
 import { type RetryLayers, resolveRetry } from '../../job/retry/resolve';
@@ -12,8 +12,51 @@ import type { TokenSettings } from '../../job/token';
 import { AnnouncedTypes } from './announced';
 import { Overrides } from './limits/overrides';
 import type { Removal } from './removal';
-import { type OwnRetry, RetriesByType } from './retries-by-type';
 import { restsUntil } from './shutdown';
+
+interface OwnRetry {
+  retry?: RetryInput;
+  max_attempts?: number;
+}
+
+const MAX_TYPES = 1_000;
+
+/** The layers of a type, and the policy of its jobs without options. */
+class RetryOfType {
+  readonly layers: LowerLayers;
+  private resolved: RetryPolicy | undefined;
+
+  constructor(
+    readonly announced: AnnouncedType | undefined,
+    readonly queue: RetryInput | undefined,
+  ) {
+    const jobType =
+      announced && (announced.retry || announced.max_attempts !== undefined)
+        ? { ...announced.retry, ...(announced.max_attempts !== undefined && { max_attempts: announced.max_attempts }) }
+        : undefined;
+    this.layers = { ...(jobType && { job_type: jobType }), ...(queue && { queue }) };
+  }
+
+  /** @param resolve makes it of these layers, the first time */
+  policy(resolve: () => RetryPolicy): RetryPolicy {
+    this.resolved ??= resolve();
+    return this.resolved;
+  }
+}
+
+class RetriesByType {
+  private readonly known = new Map<string, RetryOfType>();
+
+  /** @param announced by the handler about the type @param queue the queue's default */
+  of(type: string, announced: AnnouncedType | undefined, queue: RetryInput | undefined): RetryOfType {
+    const known = this.known.get(type);
+    if (known && known.announced === announced && known.queue === queue) return known;
+    if (this.known.size >= MAX_TYPES) this.known.clear();
+    const retry = new RetryOfType(announced, queue);
+    this.known.set(type, retry);
+    return retry;
+  }
+}
 
 export interface Variables {
   readonly retryVariables: Record<string, string | undefined>;

@@ -8,19 +8,18 @@ import { cell, writeMeta } from '../../durable/sql';
 import type { GroupRules } from '../../job/group-rules';
 import { MAX_SEQUENCE, sequenceOf } from '../../job/ids';
 import { removalMoment } from '../../job/retention';
+import type { DeadLetterKinds } from '../../rpc/queue';
 import { ArchiveBuffer } from './archive-buffer';
 import { Blocks } from './blocks';
 import { CheckpointTable } from './checkpoints';
 import type { CountingSql } from './counting-sql';
-import { JobCounts } from './counts';
 import { CronTable } from './cron-table';
 import { Cursors } from './cursors';
 import { Depth } from './depth';
-import { Expiry } from './expiry';
 import { GroupCounts } from './groups/counts';
 import { GroupGates } from './groups/gates';
 import { HoldBack } from './hold-back';
-import type { JobRow } from './job-row';
+import { type JobRow, STATE } from './job-row';
 import { LeaseTable } from './leases';
 import { Allowances } from './limits/allowances';
 import { Limiters } from './limits/limiters';
@@ -34,6 +33,67 @@ import { SIZES, type Sizes } from './sizes';
 import { StorageGauge } from './storage';
 import { Tally } from './tally';
 import { Turn } from './turn';
+
+class JobCounts {
+  /** Waiting jobs in the line; null when it has to be counted. */
+  line: number | null = null;
+  /** Dead letters; null when they have to be counted. */
+  dead: number | null = null;
+  /** What kinds of dead letters there are; null since one came or went. */
+  deadKinds: DeadLetterKinds | null = null;
+
+  constructor(private readonly sql: SqlStorage) {}
+
+  forget(): void {
+    this.line = null;
+    this.dead = null;
+    this.deadKinds = null;
+  }
+
+  /** The number of jobs in the line changed by `by`. */
+  lineChanged(by: number): void {
+    if (this.line !== null) this.line += by;
+  }
+
+  /** A dead letter has come or gone. */
+  deadChanged(by: 1 | -1): void {
+    if (this.dead !== null) this.dead += by;
+    this.deadKinds = null;
+  }
+
+  /** How many dead letters there are. Counted once, then kept in memory. */
+  countDead(): number {
+    const all = `SELECT count(*) FROM jobs WHERE state = ${STATE.dead} AND ended_at IS NOT NULL`;
+    this.dead ??= cell<number>(this.sql, all) as number;
+    return this.dead;
+  }
+}
+
+class Expiry {
+  /** No waiting job expires before this, epoch ms: a lower bound. */
+  next = Number.POSITIVE_INFINITY;
+  /** Of the jobs that expire at that very moment, those up to this key are done. */
+  untilKey = 0;
+
+  constructor(private readonly sql: SqlStorage) {}
+
+  /** Reads when the first job expires. */
+  load(): void {
+    const first = 'SELECT min(expires_at) FROM jobs WHERE expires_at IS NOT NULL AND ended_at IS NULL';
+    this.goOnAt(cell(this.sql, first) ?? Number.POSITIVE_INFINITY);
+  }
+
+  /** A waiting job expires at `at`, epoch ms. */
+  awaits(at: number): void {
+    if (at <= this.next) this.goOnAt(at);
+  }
+
+  /** All that expires before `at` is done, and of what expires then the jobs up to a key. */
+  goOnAt(at: number, untilKey = 0): void {
+    this.next = at;
+    this.untilKey = untilKey;
+  }
+}
 
 /** What the store needs from its users. */
 export interface Around {

@@ -1,16 +1,265 @@
 /** All pages, in the order of the tabs. Their keys are those of the dashboard. */
-import type { Page, PageId } from '../page';
-import { events } from './events';
-import { failures } from './failures';
+
+import type { QueueEvent } from '../../../client/event';
+import type { FailureGroup, FailureGroups } from '../../../client/failures';
+import type { TargetStatus } from '../../../client/targets';
+import { pathTo } from '../../../client/transport';
+import type { WorkerList } from '../../../contract/workers';
+import type { WorkflowStatus } from '../../../contract/workflows';
+import { type Named, wireName } from '../../../producer/names';
+import { JOB_STATES } from '../../states';
+import { ago, type Column, FAILURES } from '../../views';
+import {
+  ageText,
+  definePage,
+  listOf,
+  numberText,
+  type Page,
+  type PageId,
+  pageQuery,
+  type Row,
+  stateCell,
+  type Thing,
+  warn,
+} from '../page';
+import { toneOf } from '../style';
+import { foreign, membersText, valueText } from '../text';
 import { job } from './job';
-import { jobs } from './jobs';
+import { askJobs, hearJobs, type JobAnswer, loadJobs, showJobs } from './job-list';
 import { audit, limits, schedules, webhooks, workflows } from './lists';
 import { overview } from './overview';
 import { queue } from './queue';
-import { queues } from './queues';
-import { settings } from './settings';
-import { workers } from './workers';
-import { workflow } from './workflow';
+import { askQueues, hearQueues, listQueues, loadQueues, type QueuesAnswer } from './queue-list';
+
+interface WorkersAnswer extends Named<WorkerList> {
+  targets: readonly TargetStatus[];
+}
+
+const workers = definePage<WorkersAnswer>({
+  ...{ id: 'workers', title: 'Workers', key: 'k', scope: 'admin:read' },
+  load: async (api, place) => {
+    const [found, { targets }] = await Promise.all([
+      api.get<Omit<WorkersAnswer, 'targets'>>(`/admin/workers?${pageQuery(place)}`),
+      api.get<Pick<WorkersAnswer, 'targets'>>('/targets'),
+    ]);
+    return { ...found, targets };
+  },
+  show: ({ items, pagination, targets, summary }, _, now) => ({
+    facts: [
+      {
+        name: 'workers',
+        value: Object.entries(summary)
+          .map(([state, number]) => `${state} ${number}`)
+          .join(' · '),
+      },
+    ],
+    ...listOf<Shown>([...targets.map(targetRow), ...items.map(workerRow)], WORKERS, now, ({ thing }) => ({
+      ...{ id: `${thing.kind} ${thing.id}`, thing },
+    })),
+    total: pagination.total + targets.length,
+    empty: 'No workers and no handlers.',
+  }),
+  hear: (_, events) =>
+    events.some(({ type }) => /^worker\.(started|stopped|quiet)|^queue\.push_/.test(type)) ? { reload: true } : {},
+});
+
+/** A worker or a handler, as rows show it. */
+interface Shown {
+  thing: Thing & { state: string };
+  takes: readonly string[];
+  running?: number | string;
+  seen: string | null | undefined;
+  tells: string | undefined;
+}
+
+const WORKERS: readonly Column<Shown>[] = [
+  ['WORKER', ({ thing }) => thing.id, { most: 40 }],
+  ['STATE', ({ thing }) => thing.state, { is: 'state' }],
+  ['TAKES', ({ takes }) => takes.join(','), { rank: 2, most: 30 }],
+  ['RUNNING', ({ running }) => running, { rank: 1, end: true }],
+  ['LAST SEEN', ({ seen }, now) => ago(seen, now), { rank: 1, end: true }],
+  ['TELLS', ({ tells }) => tells, { rank: 3 }],
+];
+
+const workerRow = (worker: WorkersAnswer['items'][number]): Shown => ({
+  thing: { kind: 'worker', id: worker.id, state: worker.state },
+  takes: worker.queues,
+  running: worker.concurrency === null ? worker.activeJobs : `${worker.activeJobs}/${worker.concurrency}`,
+  seen: worker.lastHeartbeatAt,
+  tells: [worker.hostname, worker.pid, worker.version].filter((part) => part !== null).join(' '),
+});
+
+const targetRow = ({ name, state, patterns, lastError, since }: TargetStatus): Shown => ({
+  thing: { kind: 'target', id: name, state },
+  ...{ takes: patterns, seen: since, tells: lastError },
+});
+
+/** Events that are kept. */
+const KEPT = 200;
+
+const events = definePage<{ events: readonly QueueEvent[] }>({
+  ...{ id: 'events', title: 'Events', key: 'e', scope: 'data:read' },
+  load: (api) => api.get('/events?page=1&per_page=50'),
+  show: (answer, _, now) => ({
+    facts: [],
+    columns: [
+      { label: 'WHEN', end: true, rank: 1 },
+      { label: 'EVENT', rank: 0 },
+      { label: 'TYPE', rank: 2, most: 28 },
+      { label: 'QUEUE', rank: 3, most: 20 },
+      { label: 'SUBJECT', rank: 4 },
+      { label: 'WHAT', rank: 0 },
+    ],
+    rows: answer.events.map((event) => eventRow(event, now)),
+    empty: 'No recent events.',
+  }),
+  hear: (answer, heard) => {
+    const known = new Set(answer.events.map(({ id }) => id));
+    const fresh = heard.filter(({ id }) => !known.has(id)).reverse();
+    return { answer: { events: [...fresh, ...answer.events].slice(0, KEPT) } };
+  },
+});
+
+const SHOWN = new Set(['job_id', 'queue', 'job_type', 'worker_id', 'event']);
+
+function eventRow({ id, type, subject, time, data }: QueueEvent, now: number): Row {
+  const job = typeof data.job_id === 'string' ? data.job_id : undefined;
+  const rest = Object.entries(data).filter(([name]) => !SHOWN.has(name));
+  return {
+    id,
+    ...(job !== undefined && { opens: { page: 'job' as const, name: job } }),
+    cells: [
+      ageText(time, now),
+      { text: foreign(type), tone: toneOf(type.slice(type.indexOf('.') + 1)) },
+      foreign(valueText(data.job_type ?? '')),
+      foreign(valueText(data.queue ?? '')),
+      foreign(subject ?? ''),
+      foreign(membersText(Object.fromEntries(rest))),
+    ],
+  };
+}
+
+const STEPS: readonly Column<Named<WorkflowStatus>['steps'][number]>[] = [
+  ['STEP', ({ id }) => id, { most: 24 }],
+  ['STATE', ({ state }) => state, { is: 'state' }],
+  ['TYPE', ({ type }) => type, { rank: 1, most: 32 }],
+  ['QUEUE', ({ queue }) => queue, { rank: 4, most: 20 }],
+  ['AFTER', ({ dependsOn }) => dependsOn?.join(','), { rank: 2, most: 24 }],
+  ['JOB', ({ jobId }) => jobId, { rank: 3 }],
+];
+
+const workflow = definePage<Named<WorkflowStatus>>({
+  ...{ id: 'workflow', title: 'Workflow', scope: 'data:read' },
+  load: (api, { name = '' }) => api.get(pathTo`/workflows/${name}`),
+  show: ({ id, name = '', type, state, createdAt, stepsCompleted, stepsTotal, steps }, _, now) => ({
+    facts: [
+      { name: 'workflow', value: foreign(`${id}  ${name}`) },
+      { name: 'kind', value: foreign(type) },
+      { name: 'state', value: stateCell(state) },
+      { name: 'steps', value: `${stepsCompleted} of ${stepsTotal} completed` },
+      { name: 'created', value: ageText(createdAt, now) },
+    ],
+    ...listOf(steps, STEPS, now, ({ id: step, jobId }) => ({
+      id: step,
+      ...(jobId !== null && { opens: { page: 'job', name: jobId } }),
+    })),
+    empty: 'No steps.',
+    subject: { kind: 'workflow', id, called: name || id, state },
+  }),
+  hear: ({ id }, events) => (events.some(({ data }) => data.workflow_id === id) ? { reload: true } : {}),
+});
+
+/** Events after which there are more failures, or fewer. */
+const FAILED = /^job\.(failed|discarded|retrying|expired)$/;
+
+const [counted, ...others] = FAILURES as readonly [Column<FailureGroup>, ...Column<FailureGroup>[]];
+
+const GROUPS: readonly Column<FailureGroup>[] = [
+  counted,
+  ['DEAD', ({ dead }) => dead, { rank: 3, end: true }],
+  ['RETRYING', ({ retrying }) => retrying, { rank: 4, end: true }],
+  ['FIRST', ({ firstSeenAt }, now) => ago(firstSeenAt, now), { rank: 6, end: true }],
+  ...others,
+];
+
+const failures = definePage<FailureGroups>({
+  ...{ id: 'failures', title: 'Failures', key: 'f', scope: 'admin:read' },
+  states: ['dead', 'discarded', 'retrying'],
+  load: (api, { state }) => api.get(`/admin/failures?limit=200${state ? `&state=${state}` : ''}`),
+  show: ({ items, total, searched, more }, _, now) => ({
+    facts: more ? [{ name: 'searched', value: warn(`the newest ${numberText(searched)} jobs; there are more`) }] : [],
+    ...listOf(items, GROUPS, now, ({ fingerprint, count, error: { type, message } }) => ({
+      id: fingerprint,
+      thing: { kind: 'group', id: fingerprint, called: `${count} × ${type}: ${message}` },
+      opens: { page: 'jobs', fingerprint },
+    })),
+    ...{ total, empty: 'No failures.' },
+  }),
+  // To search every queue again at each failure would wake those that sleep.
+  hear: (_, events) => ({ newer: events.filter(({ type }) => FAILED.test(type)).length }),
+});
+
+const settings = definePage<Readonly<Record<string, unknown>>>({
+  ...{ id: 'settings', title: 'Settings', key: 't', scope: 'admin:read' },
+  load: (api) => api.get('/admin/system/config'),
+  show: (answer) => ({
+    facts: [],
+    columns: [
+      { label: 'SETTING', rank: 0, most: 50 },
+      { label: 'VALUE', rank: 0 },
+    ],
+    rows: Object.entries(answer).flatMap(([name, value]) => rowsOf(name, value)),
+    empty: 'No settings.',
+  }),
+});
+
+/** Variables keep their names; members have those of the wire. */
+function rowsOf(name: string, value: unknown): Row[] {
+  const path = /^variables\./.test(name) ? name : wireName(name);
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return [rowOf(path, valueText(value))];
+  const { set } = value as { set?: unknown };
+  if (typeof set === 'boolean')
+    return set ? [rowOf(path, valueText((value as { value?: unknown }).value ?? '(set)'))] : [];
+  return Object.entries(value).flatMap(([member, content]) => rowsOf(`${name}.${member}`, content));
+}
+
+const rowOf = (path: string, text: string): Row => ({ id: path, cells: [foreign(path), foreign(text)] });
+
+const jobs = definePage<JobAnswer>({
+  ...{ id: 'jobs', title: 'Jobs', key: 'j', scope: 'admin:read' },
+  states: JOB_STATES,
+  searches: true,
+  load: (api, place) => loadJobs(api, place),
+  show: (answer, { q, fingerprint }, now) => ({
+    facts: [
+      ...(fingerprint ? [{ name: 'failures', value: fingerprint }] : []),
+      ...(answer.counts ? [{ name: 'in each state', value: countsText(answer) }] : []),
+      ...(q && answer.more
+        ? [{ name: 'searched', value: warn(`the newest ${answer.searched} jobs; there are more`) }]
+        : []),
+    ],
+    ...showJobs(answer, now),
+  }),
+  hear: (answer, events) => hearJobs(answer, events),
+  ask: askJobs,
+});
+
+function countsText({ counts, countsExact }: JobAnswer): string {
+  const some = JOB_STATES.filter((state) => (counts?.[state] ?? 0) > 0);
+  const text = some.map((state) => `${state} ${numberText(counts?.[state] ?? 0)}`).join(' · ');
+  return `${text || 'none'}${countsExact === false ? ' (at least)' : ''}`;
+}
+
+const queues = definePage<QueuesAnswer>({
+  ...{ id: 'queues', title: 'Queues', key: 'q', scope: 'admin:read' },
+  load: loadQueues,
+  show: ({ items, total }, _, now) => ({
+    ...{ facts: [], total, empty: 'No queues yet. A queue is created by its first job.' },
+    ...listQueues(items, now),
+  }),
+  hear: hearQueues,
+  ask: askQueues,
+});
 
 export const PAGES: readonly Page<unknown>[] = [
   ...[overview, queues, queue, jobs, job, failures, schedules, workflows, workflow],

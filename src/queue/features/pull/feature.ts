@@ -8,7 +8,10 @@
  * Between turns a set of types is *ready* while there may be jobs for it. Either its last claim took all that it may,
  * or did not read to the end; or a job of these types has arrived; or anything may have become due.
  */
+
+import { errorDataOf } from '../../../durable/platform-errors';
 import { type ErrorData, type Outcome, outcomeOf, unavailable } from '../../../job/errors';
+import { isUuidV7 } from '../../../job/ids';
 import { countOf } from '../../../job/metrics/histogram';
 import { histogramOf } from '../../../job/metrics/meter';
 import type { RunnerView } from '../../../job/record';
@@ -21,7 +24,9 @@ import type { Feature, Host } from '../../feature';
 import { claim } from '../../jobs/claim';
 import { waitsForQueueLimit } from '../../jobs/limit-waiting';
 import { nextPulledChunk, waitsForPulledChunk } from '../../jobs/pulled-chunks';
+import { type AnswerRoom, reportEach } from '../../jobs/report-each';
 import { behind, waiting } from '../../jobs/waiting';
+import { keyOf } from '../../read/find';
 import type { JobRow } from '../../store/job-row';
 import { countAhead } from '../../store/jobs-ahead';
 import { queueOpensAt } from '../../store/limits/queue-limit';
@@ -29,8 +34,48 @@ import { nextDue } from '../../store/ranks';
 import { availableSince } from '../../store/rows';
 import { Scan } from '../../store/scan';
 import { ANY_TYPE } from '../../store/wake';
-import { takeReports } from './take-reports';
 import { Waiter, Waiters } from './waiters';
+
+/**
+ * Takes reports, in order, in as few transactions as their work allows. If that reveals a defect, each is taken alone:
+ * then only reports that cannot be written fail.
+ * @param room for recorded steps
+ * @returns an outcome for each
+ */
+async function takeReports(host: Host, reports: readonly Report[], room: AnswerRoom): Promise<Outcome<Reported>[]> {
+  const told: Outcome<Reported>[] = [];
+  while (told.length < reports.length) told.push(...(await takeSome(host, reports.slice(told.length), room)));
+  return told;
+}
+
+/** @returns the outcomes of the first of them, at least one */
+async function takeSome(host: Host, reports: readonly Report[], room: AnswerRoom): Promise<Outcome<Reported>[]> {
+  try {
+    return await inOne(host, reports, room);
+  } catch (error) {
+    if (reports.length > 1) {
+      console.error('tocsin: reports are written one by one because together they could not be:', error);
+      return (await Promise.all(reports.map((report) => takeSome(host, [report], room)))).flat();
+    }
+    console.error(`tocsin: the report about job ${reports[0]?.job_id} could not be written:`, error);
+    return [{ ok: false, error: errorDataOf(error) ?? NOT_WRITTEN }];
+  }
+}
+
+const NOT_WRITTEN = {
+  ...({ status: 500, code: 'backend_error', retryable: true } as const),
+  message: 'The report could not be written.',
+};
+
+async function inOne(
+  { q, about, request, random }: Host,
+  reports: readonly Report[],
+  room: AnswerRoom,
+): Promise<Outcome<Reported>[]> {
+  about((state) => reports.map(({ job_id }) => (isUuidV7(job_id) ? keyOf(state, job_id) : undefined)));
+  const outcome = await request((now) => reportEach(q, reports, now, random, room));
+  return outcome.ok ? outcome.value : reports.map(() => outcome);
+}
 
 /** Beyond these bytes of jobs a turn begins no other claim: its jobs are in memory until it ends. */
 const MAX_BYTES = MAX_CLAIM_BYTES / 2;

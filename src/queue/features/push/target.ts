@@ -11,8 +11,56 @@ import { DEFAULTS } from '../../../job/settings';
 import type { TargetView } from '../../../rpc/targets';
 import { chunkOf, slotsOf } from '../../store/active';
 import type { Configured, Stored } from '../../store/parts';
-import { DeferredEntries } from './deferred';
+import type { Scan } from '../../store/scan';
 import { Pace } from './pace';
+
+class DeferredEntries {
+  private readonly entries = new Set<string>();
+
+  /** @param target id of the target that announced them */
+  constructor(private readonly target: string) {}
+
+  get size(): number {
+    return this.entries.size;
+  }
+
+  has(entry: string): boolean {
+    return this.entries.has(entry);
+  }
+
+  /** The entries, the longest waiting ones first. */
+  all(): string[] {
+    return [...this.entries];
+  }
+
+  /** From here on its jobs are found by its own cursor. @param scan the target's cursor, which has passed none yet */
+  add(q: Stored, entry: string, scan: Scan): void {
+    this.entries.add(entry);
+    this.scanOf(q, entry).copy(scan);
+  }
+
+  /** How far the jobs of an entry are taken. */
+  scanOf(q: Stored, entry: string): Scan {
+    return q.store.cursors.ofTarget(this.nameOf(entry));
+  }
+
+  /** No job of it is left that the target's cursor has passed. */
+  remove(q: Stored, entry: string): void {
+    this.entries.delete(entry);
+    q.store.cursors.push.delete(this.nameOf(entry));
+  }
+
+  /** The announcement no longer holds: the target's cursor starts over. */
+  clear(q: Stored): void {
+    if (this.entries.size === 0) return;
+    for (const entry of this.entries) this.remove(q, entry);
+    q.store.cursors.ofTarget(this.target).reset(q.store.leases.head);
+  }
+
+  private nameOf(entry: string): string {
+    return `${this.target} ${entry}`;
+  }
+}
 
 /** Interval to the next request for an announcement that failed, or that answers of its Worker do not name, ms. */
 const ASK_AGAIN_MS = 60_000;

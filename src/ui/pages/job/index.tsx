@@ -4,9 +4,9 @@ import type { JobLogLine } from '../../../job/wire';
 import { StateBadge } from '../../components/badge';
 import { Empty, Failure, Loaded, PageHead, Section, Skeleton } from '../../components/page';
 import { Bar } from '../../components/progress';
-import { Copy, Foreign, JobLink, QueueLink } from '../../components/text';
-import { api, type Resource, useGet } from '../../core/api';
-import { percent } from '../../core/format';
+import { Copy, Foreign, JobLink, QueueLink, Time } from '../../components/text';
+import { api, type Resource, useGet, useResource } from '../../core/api';
+import { number, percent } from '../../core/format';
 import { type LiveEvent, useLive } from '../../core/live';
 import { API, href, query, segment } from '../../core/router';
 import { can, session } from '../../core/session';
@@ -14,12 +14,67 @@ import { Actions } from './actions';
 import { EditDrawer } from './edit';
 import { JobFacts } from './facts';
 import { Log } from './log';
-import { Payload } from './payload';
-import { RetryPolicy } from './retry';
 import { Trace } from './trace';
 import type { Job } from './types';
 import { Waiting } from './waiting';
 import './page.css';
+import type { RetryPreview } from '../../../contract/system';
+import { Json, JsonSection } from '../../components/json';
+import { RetryCurve } from '../../components/retry-curve';
+
+/** Attempts that are foreseen at most. */
+const MOST = 25;
+
+function RetryPolicy({ of: job }: { of: Job }) {
+  const { retry_policy: policy = {} } = job;
+  const attempts = Math.min(MOST, Math.max(1, job.max_attempts - 1));
+  const given = { ...(job.retry as object | undefined), max_attempts: job.max_attempts };
+  const preview = useResource(
+    (signal) =>
+      api.post<RetryPreview>('admin/retry/preview', { policy: policyOf(policy, given), attempts }, { signal }),
+    [JSON.stringify(policy), attempts],
+  );
+  return (
+    <>
+      {job.max_attempts > 1 ? (
+        <Loaded of={preview}>{({ delays }) => <RetryCurve delays={delays} done={job.attempt} />}</Loaded>
+      ) : (
+        <p class="faint">It has one attempt.</p>
+      )}
+      <Json value={policy} label="retry policy" open={1} />
+    </>
+  );
+}
+
+/** The effective policy if the server accepts it back, else the job's own as an approximation. */
+function policyOf(policy: object, given: object): object {
+  return Object.keys(policy).length > 0 ? policy : given;
+}
+
+function Payload({ of: job }: { of: Job }) {
+  const { args, meta, result, checkpoint, progress_data: data } = job;
+  return (
+    <>
+      <JsonSection title="Arguments" value={args} open={3} />
+      <JsonSection title="Result" value={result} />
+      {Object.keys(meta).length > 0 && <JsonSection title="Meta" value={meta} />}
+      <JsonSection title="Progress data" value={data} />
+      {checkpoint && (
+        <Section title="Checkpoint" actions={<Saved sequence={checkpoint.sequence} at={checkpoint.created_at} />}>
+          <Json value={checkpoint.state ?? checkpoint} label="checkpoint" open={2} />
+        </Section>
+      )}
+    </>
+  );
+}
+
+function Saved({ sequence, at }: { sequence: number; at: string }) {
+  return (
+    <span class="faint">
+      no. {number(sequence)}, <Time at={at} />
+    </span>
+  );
+}
 
 export default function JobPage({ params: { id = '' } }: { params: { id?: string } }) {
   const job = useGet<Job>(`admin/jobs/${segment(id)}`, { timeline: true });
