@@ -234,9 +234,7 @@ export class RunTimeoutError extends UnrecoverableError {
   }
 }
 
-/**
- * How long a thrown value asks to wait before the next run, without using an attempt, in ms; undefined: it does not.
- */
+/** How long a thrown value asks to wait before the next run, without using an attempt, ms; undefined: it does not. */
 export function snoozeOf(thrown: unknown): number | undefined {
   const ms = memberOf(verdictOf(thrown), SNOOZE);
   return typeof ms === 'number' ? ms : undefined;

@@ -227,10 +227,7 @@ export class Steps implements WaitsHost {
     }
   }
 
-  /**
-   * Waits for what is under way, once nothing more is begun: a step that has done its work must be recorded, or it
-   * would be done again.
-   */
+  /** Waits for what is under way: a step that has done its work must be recorded, or it would be done again. */
   async settle(): Promise<void> {
     await Promise.allSettled(this.#needed);
     // The steps themselves note their failures a moment later.

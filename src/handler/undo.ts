@@ -42,10 +42,7 @@ export function undoTable(type: string, given: unknown, retry: unknown): Undo {
   };
 }
 
-/**
- * The handler of the jobs that undo those of a type: each step in turn, the last one first. A step that cannot be
- * undone does not keep the others from it; in the end the job is a dead letter that lists them.
- */
+/** Undoes each step in turn, the last one first. If some fail for good, the job is a dead letter that lists them. */
 export function undoing(type: string, { retry, find }: Undo): HandlerFunction {
   return async (job, ctx) => {
     const { job: undone, steps } = readArgs(job.args);

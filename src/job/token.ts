@@ -1,7 +1,4 @@
-/**
- * Tokens for browsers, and URLs that send one signal: JSON Web Tokens (HS256) signed with `TOKEN_SECRET`. Their
- * audience keeps the two apart. Nothing of them is stored.
- */
+/** Tokens for browsers, and URLs that send one signal: JWTs (HS256) under `TOKEN_SECRET`. Nothing of them is stored. */
 import { bytesOfBase64Url, utf8Bytes } from './bytes';
 import {
   defined,

@@ -1,21 +1,65 @@
 /** Runs handlers in a test by the code that runs deliveries, with a recorder in place of the queue. */
 import { endsJob } from '../handler/failure';
 import { type DeliveryOutcome, type HandlerDelivery, type Progress, stepsOf } from '../handler/protocol';
+import type { Registration } from '../handler/registry';
 import { newId, runDelivery } from '../handler/run';
 import { runAll } from '../handler/run-all';
 import { runnable } from '../handler/runnable';
 import { momentOf, type RunRecord, type StepRecord } from '../handler/step-rules';
+import { jsonCopy } from '../handler/text';
 import type { Job, UndoneJob } from '../handler/types';
 import { AnswerVoice, type ChildJob, type Notes, type SignalUrlAsked, type Voice } from '../handler/voice';
 import { own } from '../job/own';
 import { UNDO_OF, UNDO_SUFFIX } from '../job/undo-names';
 import type { RunRequest } from '../job/wire';
-import type { JobEnvelope } from '../producer/envelope';
+import type { JobEnvelope, RetryPolicy } from '../producer/envelope';
 import { named } from '../producer/names';
-import { testJob } from './job';
 import { idOf } from './job-id';
-import { type PlayedRuns, pendingRun, playedRun } from './runs';
+import { type PlayedRuns, pendingRun, playedRun, withEnds } from './runs';
 import type { ArgsOf, EnvOf, HandlerRun, ResultOf, RunOptions, TypesOf } from './types';
+
+export { idOf };
+
+const DEFAULT_ATTEMPTS = 3;
+
+/** @throws {TypeError} when something of it is not JSON */
+function testJob(
+  type: string,
+  args: readonly unknown[],
+  handler: Registration,
+  options: RunOptions & { now: number },
+): Job {
+  const { attempt = 1, meta = {}, checkpoint, timeoutMs, now, job = {} } = options;
+  const at = new Date(now).toISOString();
+  const policy = { ...(named(handler.policy) as RetryPolicy | undefined), ...job.retry };
+  const made = {
+    specversion: '1.0',
+    id: idOf(0),
+    type,
+    queue: 'default',
+    args,
+    meta,
+    priority: 0,
+    state: 'active',
+    attempt,
+    maxAttempts: options.maxAttempts ?? handler.maxAttempts ?? policy.maxAttempts ?? DEFAULT_ATTEMPTS,
+    retryEffective: policy,
+    ...(timeoutMs !== undefined && { timeoutMs }),
+    createdAt: at,
+    enqueuedAt: at,
+    startedAt: at,
+    ...(checkpoint !== undefined && { checkpoint: { state: checkpoint, sequence: 1 } }),
+    steps: recorded(options, now),
+    ...job,
+  };
+  // As after a way over the wire: what is not JSON is not there.
+  return jsonCopy(made, 'runHandler: the job') as Job;
+}
+
+function recorded({ steps = {}, signals = {}, runs = {} }: RunOptions, now: number): Record<string, StepRecord> {
+  const come = Object.entries(signals).map(([name, payload]) => [name, { signal: { payload, at: now } }]);
+  return { ...withEnds(steps, runs, now), ...Object.fromEntries(come) };
+}
 
 /** How a job that is undone ended, and what it was. */
 export interface UndoOptions<Env = unknown> extends RunOptions<Env> {

@@ -14,10 +14,7 @@ export interface PlayedEnd {
   error?: Error | (Partial<Omit<RunError, 'message'>> & { message: string }) | undefined;
 }
 
-/**
- * How the jobs ended that the handler waits for: by the names of its calls, a list for `ctx.runAll`; or a function of
- * each job. A job without an end is waited for.
- */
+/** How awaited jobs ended, by the names of the calls; or a function of each job. Others are still waited for. */
 export type PlayedRuns =
   | Readonly<Record<string, PlayedEnd | readonly PlayedEnd[]>>
   | ((type: string, args: readonly unknown[], name: string) => PlayedEnd | undefined | Promise<PlayedEnd>);

@@ -113,7 +113,7 @@ const SAID = {
     `Default: ${job('settings', 'DEFAULT_WARNING')}.`,
   ],
   'docs/guides/schemas.md': [
-    `${own('directory/schemas', 'MAX_SCHEMAS')} schemas and ${mib(own('directory/schemas', 'MAX_BYTES'))} in all`,
+    `${own('directory/life', 'MAX_SCHEMAS')} schemas and ${mib(own('directory/life', 'MAX_BYTES'))} in all`,
     `up to ${seconds(own('directory/life', 'DONE_WITHIN_MS'))} s`,
     `${kib(job('schemas/check', 'MAX_SCHEMA_BYTES'))} a schema, ${job('schemas/check', 'MAX_LEVELS')} levels`,
     `${job('schemas/check', 'MAX_UNFOLDED')} schemas with references`,

@@ -20,7 +20,7 @@ const COLLECTED = {
   leases: { writers: ['queue/store/leases.ts', 'queue/store/singles.ts'], parted: 'queue/store/leases.ts' },
   group_starts: { writers: ['queue/store/groups/starts.ts'], parted: 'queue/store/groups/starts.ts' },
   // A row holds one result, of at most 1 MiB.
-  step_values: { writers: ['queue/store/step-values.ts'] },
+  step_values: { writers: ['queue/store/checkpoints.ts'] },
   parts: { writers: ['workflow/store.ts'], parted: 'workflow/store.ts' },
 };
 

@@ -1,19 +1,75 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Command } from 'commander';
 import type { Deployment } from '../../client/server';
 import { TocsinError, UnauthorizedError } from '../../producer/errors';
-import { print } from '../command';
+import { action, list, print } from '../command';
 import { type ConnectionOptions, connect, endpointOf } from '../connection';
 import { CliError, EXIT } from '../failure';
 import { facts, type Terminal } from '../output';
-import { deployedAt } from '../project/deployed';
 import { runnableWrangler } from '../project/wrangler';
-import { appliedText, notInEffect } from './apply';
+import { settingsLines } from '../settings';
+
+const FLAGS = {
+  resetCrons: ['--reset <schedules>', "reset these schedules to the code, undoing operators' changes", list],
+} as const;
+
+/** Puts into effect what the code of a deployment declares, before anything happens there. */
+export const apply = action(
+  'apply',
+  'apply what the deployed code declares: schedules, settings, limits',
+  { flags: FLAGS },
+  async ({ tocsin, endpoint: { url }, members }) => {
+    const deployment = await tocsin.server.applyDeployment(members);
+    const failure = deployment.inEffect ? undefined : notInEffect(url, deployment);
+    return { value: { url, ...deployment }, text: appliedText(url, deployment), failure };
+  },
+);
+
+/** What is in effect now, a line for each kind. */
+export function appliedText(url: string, deployment: Deployment): string {
+  const lines = settingsLines(deployment);
+  if (lines.length === 0) return `The code deployed at ${url} declares nothing.`;
+  const declared = facts(lines.map(({ name, message }) => [name, message]));
+  return `${deployment.inEffect ? 'In effect' : 'Not in effect'} at ${url}\n${declared}`;
+}
+
+/** A part of it is refused, or another version has declared something else meanwhile, as while a deploy continues. */
+export function notInEffect(url: string, { problems = [] }: Deployment): CliError {
+  const why = problems.length > 0 ? `: ${problems.join(' ')}` : '.';
+  return new CliError(`What the code at ${url} declares is not in effect${why}`, 'Then try again: npx tocsin apply');
+}
+
+/** @param file of `WRANGLER_OUTPUT_FILE_PATH`: a JSON object on each line */
+function deployedAt(file: string): string | undefined {
+  if (!existsSync(file)) return undefined;
+  for (const line of readFileSync(file, 'utf8').split('\n').reverse()) {
+    const { type, targets } = entryOf(line);
+    if (type !== 'deploy' || !Array.isArray(targets)) continue;
+    const urls = targets.flatMap((target) => addressOf(String(target)) ?? []);
+    return urls[0];
+  }
+  return undefined;
+}
+
+function entryOf(line: string): { type?: unknown; targets?: unknown } {
+  try {
+    return JSON.parse(line) ?? {};
+  } catch {
+    return {};
+  }
+}
+
+/** The URL of a target like `shop.example.com (custom domain)`; undefined for schedules, queues and wildcards. */
+function addressOf(target: string): string | undefined {
+  if (/^https?:\/\//.test(target)) return target.replace(/\/$/, '');
+  const [, host] = /^([a-z0-9-]+(?:\.[a-z0-9-]+)+)(?:\/\*)?(?: \(.*\))?$/i.exec(target) ?? [];
+  return host && `https://${host}`;
+}
 
 /** A version that was replaced may answer for some seconds, and a new address takes as long to be known. */
 const TRIES = 5;

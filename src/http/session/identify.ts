@@ -90,7 +90,7 @@ export function presentedToken(c: AppContext): string | undefined {
 
 /**
  * Browsers send cookies with requests of foreign pages, too. They name the origin of writes, WebSockets and
- * EventSources: it must be this server's. A write without it is no browser's, and only a browser has the cookie.
+ * EventSources: it must be this server's. A write without it comes from another client, which has no cookie.
  */
 function mayUseCookie(c: AppContext): boolean {
   const origin = c.req.header('Origin');

@@ -38,10 +38,7 @@ function allows(c: AppContext, { job, read, signals, enqueue }: TokenRights, rig
   return right === 'read' ? read === true : signals?.includes(c.req.param('name') ?? '') === true;
 }
 
-/**
- * A token with a right signature, and the key that made it, if any. A forged one counts as a failed login.
- * @param invalid what to throw when it is not one, or its key is gone
- */
+/** A token with a right signature, and the key that made it, if any. A forged one counts as a failed login. */
 export async function verified(
   c: AppContext,
   token: string,
@@ -61,10 +58,7 @@ export async function verified(
   return maker ? { ...found, maker } : found;
 }
 
-/**
- * Makes a body enqueue what a token allows: one type into one queue, without options. @throws {ApiError} 400 without
- * `jti`, under which the job is enqueued once; 403
- */
+/** Makes a body enqueue one type into one queue, without options, once for its `jti`. @throws {ApiError} 400, 403 */
 export function bindToToken(body: Record<string, unknown>, { enqueue, jti }: NonNullable<Caller['token']>): void {
   readName(200)(jti, 'jti');
   const { type, queue, group } = enqueue ?? {};

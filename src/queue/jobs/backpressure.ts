@@ -189,8 +189,8 @@ function* oldest(
 }
 
 /**
- * Jobs that do not run and undo no other, the longest available first; delayed, retried and pending ones last. Rows read are limited by
- * the bound, and the line is read only from where the last read ended.
+ * Jobs that do not run and undo no other, the longest available first; delayed, retried and pending ones last. The
+ * bound limits rows read, and the line is read only from where the last read ended.
  */
 function waitingLongest(q: Stored, limit: number): Candidate[] {
   const running = listed(q.store.leases.active.keys());

@@ -206,9 +206,7 @@ export function enqueue(q: QueueParts, jobs: readonly NewJob[], now: number, may
   return receipt;
 }
 
-/**
- * Inserts jobs that a handler of this queue waits for, however full it is. @param jobs checked @returns their ids
- */
+/** Inserts jobs that a handler of this queue waits for, however full it is. @param jobs checked @returns their ids */
 export function enqueueAwaited(q: QueueParts, jobs: readonly NewJob[], now: number): string[] {
   const placements = jobs.map((job) => ({ job, replaces: [] }));
   return insertJobs(q, { placements, accumulated: [], tidy: () => undefined }, now).jobs.map(({ record }) => record.id);

@@ -74,7 +74,7 @@ export interface Longest {
   taken(): void;
 }
 
-/** The longest-waiting jobs of each group that undo no other: available, then delayed, then pending ones. @param except keys of others */
+/** The oldest waiting jobs of each group that undo no other: available, delayed, pending ones. @param except keys */
 export function longestWaitingOf(q: Stored, wanted: ReadonlyMap<string, number>, except: ReadonlySet<number>): Longest {
   const { blocks, leases, cursors, priorities, locks } = q.store;
   const search = new Search(wanted, (key) => leases.active.has(key) || except.has(key) || locks.has(key));

@@ -82,10 +82,7 @@ export class Cursors {
   /** Up to this key the line has no job of the group that waits, as far as is known. */
   private readonly readFor = new Map<string, number>();
 
-  /**
-   * @param leases know how far the line of immediate jobs was taken
-   * @param isPulled does a worker wait for jobs?
-   */
+  /** @param leases know how far the line of immediate jobs was taken @param isPulled does a worker wait for jobs? */
   constructor(
     private readonly leases: { readonly head: number },
     readonly sizes: Sizes,

@@ -10,6 +10,7 @@ import { MAX_SEQUENCE, sequenceOf } from '../../job/ids';
 import { removalMoment } from '../../job/retention';
 import type { DeadLetterKinds } from '../../rpc/queue';
 import { ArchiveBuffer } from './archive-buffer';
+import type { BlockJob } from './block';
 import { Blocks } from './blocks';
 import { CheckpointTable } from './checkpoints';
 import type { CountingSql } from './counting-sql';
@@ -18,7 +19,6 @@ import { Cursors } from './cursors';
 import { Depth } from './depth';
 import { GroupCounts } from './groups/counts';
 import { GroupGates } from './groups/gates';
-import { HoldBack } from './hold-back';
 import { type JobRow, STATE } from './job-row';
 import { LeaseTable } from './leases';
 import { Allowances } from './limits/allowances';
@@ -33,6 +33,37 @@ import { SIZES, type Sizes } from './sizes';
 import { StorageGauge } from './storage';
 import { Tally } from './tally';
 import { Turn } from './turn';
+
+class HoldBack {
+  /** What an earlier transaction of this turn has held back. */
+  private held: BlockJob | undefined;
+  private writesBefore = 0;
+
+  /** @param isAwaited may a worker claim a new job as soon as it is committed? */
+  constructor(
+    private readonly written: Pick<CountingSql, 'writes'>,
+    private readonly blocks: Pick<Blocks, 'line'>,
+    private readonly leases: Pick<LeaseTable, 'active'>,
+    private readonly isAwaited: () => boolean,
+  ) {}
+
+  /**
+   * May a lone job wait for a claim right after this commit? Only if nothing else was written, so that a later
+   * failure leaves nothing of it. @param hasArrived does the running transaction bring work?
+   */
+  mayWait(hasArrived: boolean): boolean {
+    const { alone } = this.blocks.line;
+    const isOnly = hasArrived && this.written.writes === this.writesBefore;
+    const isOpen = alone !== undefined && (alone === this.held || isOnly) && !this.leases.active.has(alone.key);
+    const mayWait = isOpen && this.isAwaited();
+    this.held = mayWait ? alone : undefined;
+    return mayWait;
+  }
+
+  committed(): void {
+    this.writesBefore = this.written.writes;
+  }
+}
 
 class JobCounts {
   /** Waiting jobs in the line; null when it has to be counted. */

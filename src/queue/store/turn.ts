@@ -1,7 +1,4 @@
-/**
- * The budget of one transaction: every loop whose work follows what waits draws on it. One that runs out stops where
- * the next turn can continue, and asks for that.
- */
+/** The budget of one transaction. A loop that uses it up stops where the next turn can continue, and asks for that. */
 import type { Sizes } from './sizes';
 
 export class Turn {

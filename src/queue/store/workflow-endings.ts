@@ -1,7 +1,4 @@
-/**
- * The ends of jobs, for workflows and for handlers that wait: noted in the transaction that ends the job. What a job
- * waited for itself is cancelled.
- */
+/** The ends of jobs, noted in the transaction that ends them, for workflows and for handlers that wait. */
 import { parseStored } from '../../durable/sql';
 import { fitsBytes, utf8Bytes } from '../../job/bytes';
 import { MAX_DEPTH, nestingDepth } from '../../job/envelope/nesting';

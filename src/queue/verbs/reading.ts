@@ -1,7 +1,11 @@
 import type { Verbs } from '../../durable/answering';
+import { ENDS, type EventLog } from '../../durable/event-log';
 import { defined } from '../../job/envelope/fields';
-import type { Outcome } from '../../job/errors';
+import { ApiError, type Outcome } from '../../job/errors';
+import { gathered, MINUTE_MS, type Point, RECENT_MS } from '../../job/metrics/series';
 import type { JobView } from '../../job/record';
+import { TERMINAL_STATES } from '../../job/states';
+import type { WaitingFor } from '../../job/waiting';
 import type { FailuresRequest } from '../../rpc/failures';
 import type { GroupsRequest } from '../../rpc/groups';
 import type { PointsRequest, QueueActivity, WatchedReading } from '../../rpc/metrics';
@@ -11,23 +15,127 @@ import type { QueueStats } from '../../rpc/stats';
 import type { TargetView } from '../../rpc/targets';
 import { jobs, look, noJob, none, type On, read, readAll, readJob } from '../access-modes';
 import { pressureOf } from '../jobs/backpressure';
+import { checkpointOf } from '../jobs/checkpoint';
 import { group, groupList, unknownGroup } from '../jobs/group-detail';
-import { storyOf } from '../jobs/job-story';
+import { logOf } from '../jobs/log';
+import { progressOf } from '../jobs/progress';
 import { deadLetterRow } from '../jobs/redrive';
+import { stepsOf } from '../jobs/steps';
 import { undoOf } from '../jobs/undo';
 import type { QueueLife } from '../life';
-import { activity, noActivity, points } from '../read/activity';
-import { awaitEnd } from '../read/await-end';
 import { deadLetterKinds, deadLetterPlaces, deadLettersAt } from '../read/dead-letters';
 import { failures } from '../read/failures';
 import { mustFind, runningOf, viewOf, viewOfRow } from '../read/find';
 import { getMany } from '../read/get-many';
 import { count, countStates, list, listPlaces } from '../read/list';
 import { sorted } from '../read/sorted';
-import { emptyStats, priorities, stats, upcoming } from '../read/stats';
+import { emptyStats, oldestAvailable, priorities, stats, upcoming } from '../read/stats';
 import type { JobRow } from '../store/job-row';
-import type { QueueParts, StoredQueue } from '../store/parts';
+import { moveOf } from '../store/moves';
+import type { Configured, Observed, QueueParts, Stored, StoredQueue } from '../store/parts';
+import { rowByKey } from '../store/row-lookup';
 import { storageUse } from '../store/storage';
+
+const hasEnded = (view: JobView): boolean => TERMINAL_STATES.includes(view.record.state);
+
+/** Resolves when the job ends, or after `ms`. */
+function nextEnd(events: EventLog, jobId: string, ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    const finish = () => {
+      clearTimeout(timer);
+      stop();
+      resolve();
+    };
+    const timer = setTimeout(finish, ms);
+    const stop = events.listen((published) => {
+      if (published.some(({ type, subject }) => subject === jobId && ENDS.has(type))) finish();
+    });
+  });
+}
+
+/**
+ * Reads a job, waiting until it has ended or `deadline` (epoch ms). @param read the job as it is now
+ * @returns the last state read; 410 when the job was seen, ended, and nothing of it is kept
+ */
+async function awaitEnd(
+  events: EventLog,
+  jobId: string,
+  deadline: number,
+  now: () => number,
+  read: () => Outcome<JobView>,
+): Promise<Outcome<JobView>> {
+  for (let seen = false; ; seen = true) {
+    const outcome = read();
+    if (!outcome.ok) return seen && outcome.error.code === 'not_found' ? { ok: false, error: pruned(jobId) } : outcome;
+    const left = deadline - now();
+    if (hasEnded(outcome.value) || left <= 0) return outcome;
+    await nextEnd(events, jobId, left);
+  }
+}
+
+function pruned(jobId: string) {
+  return new ApiError({
+    status: 410,
+    code: 'result_pruned',
+    message: `Job ${jobId} has ended and is not kept.`,
+    retryable: false,
+    details: { job_id: jobId },
+    hint: 'Such jobs are not kept; raise the retention of the job or its queue to read their results.',
+  }).data;
+}
+
+/** For a queue that does not exist. */
+const noActivity = (): QueueActivity => ({
+  oldest_available_at: null,
+  concurrency: { limit: null, active: 0 },
+  suspended_targets: [],
+  events_dropped: 0,
+  totals: [],
+  recent: [],
+  counted_since: 0,
+});
+
+/** @param why says why a job does not run; absent: that is not asked of the one that waits longest. Writes nothing. */
+function activity(
+  q: Stored & Configured & Observed,
+  { targets, events_dropped }: { targets: readonly TargetView[]; events_dropped: number },
+  now: number,
+  why?: (row: JobRow, now: number) => WaitingFor | undefined,
+): QueueActivity {
+  const { totals, points: all, since } = q.observed.meters.read();
+  const lately = all.filter(({ at }) => at > now - RECENT_MS);
+  const oldest = oldestAvailable(q, now);
+  const row = why && oldest && rowByKey(q.store, oldest.key);
+  return {
+    oldest_available_at: oldest?.at ?? null,
+    ...defined({ waiting_for: row && why?.(row, now) }),
+    concurrency: { limit: q.config.settings.concurrency ?? null, active: q.store.leases.active.size },
+    suspended_targets: targets.filter(({ state }) => state !== 'up').map(({ name }) => name),
+    events_dropped,
+    totals: [...totals],
+    recent: gathered(lately, MINUTE_MS, 'all'),
+    counted_since: since ?? q.config.createdAt,
+  };
+}
+
+function points(q: Observed, { from, to, period_ms, type }: PointsRequest): Point[] {
+  const isWanted = (point: Point) => point.at >= from && point.at <= to && (type === undefined || point.type === type);
+  return gathered(q.observed.meters.read().points.filter(isWanted), period_ms, 'all');
+}
+
+/** @param job the job with what it waits for. @throws {ApiError} 404 */
+function storyOf(q: StoredQueue & Observed, id: string, job: JobView, now: number): JobStory {
+  const { row } = mustFind(q, id);
+  if (row && moveOf(q.store.outbox, row.key)) return { job, log: [], checkpoint: null, steps: '{}' };
+  const progress = progressOf(q, id, now);
+  return {
+    job,
+    log: logOf(q, id),
+    checkpoint: checkpointOf(q, id),
+    steps: stepsOf(q, id),
+    ...(progress.at !== undefined && { progress }),
+  };
+}
 
 const viewJob: On<[id: string], ReturnType<typeof viewOf>> = (q, now, id) => viewOf(q, mustFind(q, id), now);
 

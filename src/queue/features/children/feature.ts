@@ -1,8 +1,4 @@
-/**
- * Jobs that handlers wait for, between queues: they are started in other queues, tell of their ends, and are cancelled
- * when nothing waits for them any more. What concerns this queue alone is applied in the transaction that it follows
- * from, without a message.
- */
+/** Jobs that handlers wait for in other queues: starts, ends and cancellations. Those of one queue need no message. */
 import type { TransactionStep } from '../../../durable/group-commit';
 import { type MessageKind, posted } from '../../../durable/outbox-relay';
 import { ApiError, type ErrorData, notFound, type Outcome, unwrap } from '../../../job/errors';
@@ -92,10 +88,7 @@ export class Children implements Feature {
 /** May the same job be taken later? */
 const passes = ({ retryable, code }: ErrorData) => retryable || code === 'conflict';
 
-/**
- * Jobs for another queue. The result for a message's key is remembered, so a repeated message starts nothing twice. If
- * nothing waits for them any more they are cancelled as they arrive: the message may have been there before.
- */
+/** Jobs for another queue, once for each message. If nothing waits for them any more, they are cancelled on arrival. */
 function starts({ q, write, others }: Host): MessageKind {
   return posted(q.store.outbox, write, {
     kind: RUN,

@@ -1,26 +1,140 @@
 /** One job: what it is, why it waits, each attempt, what it said, what it carries, and what can be done with it. */
 import type { ComponentChildren } from 'preact';
-import type { JobLogLine } from '../../../job/wire';
-import { StateBadge } from '../../components/badge';
+import { Badge, StateBadge, type Tone } from '../../components/badge';
 import { Empty, Failure, Loaded, PageHead, Section, Skeleton } from '../../components/page';
 import { Bar } from '../../components/progress';
 import { Copy, Foreign, JobLink, QueueLink, Time } from '../../components/text';
 import { api, type Resource, useGet, useResource } from '../../core/api';
-import { number, percent } from '../../core/format';
+import { number, percent, timeOfDay } from '../../core/format';
 import { type LiveEvent, useLive } from '../../core/live';
-import { API, href, query, segment } from '../../core/router';
+import { API, href, navigate, query, segment, withQuery } from '../../core/router';
 import { can, session } from '../../core/session';
 import { Actions } from './actions';
-import { EditDrawer } from './edit';
 import { JobFacts } from './facts';
-import { Log } from './log';
 import { Trace } from './trace';
-import type { Job } from './types';
 import { Waiting } from './waiting';
 import './page.css';
+import { useState } from 'preact/hooks';
 import type { RetryPreview } from '../../../contract/system';
-import { Json, JsonSection } from '../../components/json';
+import type { JobLogLine } from '../../../job/wire';
+import { Form, JsonField, PriorityField, TextField, textIn } from '../../components/form';
+import { Json, JsonBrief, JsonSection } from '../../components/json';
+import { SelectFilter } from '../../components/list';
+import { Drawer } from '../../components/overlays';
 import { RetryCurve } from '../../components/retry-curve';
+import { toast } from '../../core/dialogs';
+import { parseExact, stringifyExact } from '../../core/exact';
+import type { Job } from './types';
+
+const LEVELS: Readonly<Record<JobLogLine['level'], Tone>> = {
+  debug: 'neutral',
+  info: 'blue',
+  warn: 'amber',
+  error: 'red',
+};
+
+/** Log lines; `?level=` leaves out those below. */
+function Log({ of: lines }: { of: readonly JobLogLine[] }) {
+  const names = Object.keys(LEVELS) as JobLogLine['level'][];
+  const least = names.indexOf(query('level') as JobLogLine['level']);
+  const shown = lines.filter(({ level }) => names.indexOf(level) >= least);
+  if (lines.length === 0) return <p class="faint">No log lines.</p>;
+  return (
+    <>
+      <div class="log-head">
+        <SelectFilter
+          name="level"
+          label="Minimum level"
+          all="All levels"
+          options={Object.fromEntries(names.slice(1).map((name) => [name, `${name} and above`]))}
+          replace
+        />
+        <Copy text={shown.map(lineText).join('\n')} label="log" />
+      </div>
+      <ol class="log" aria-live="polite">
+        {shown.map((line, index) => (
+          <Line key={`${line.at} ${index}`} of={line} />
+        ))}
+        {shown.length === 0 && <li class="faint">No line has this level.</li>}
+      </ol>
+    </>
+  );
+}
+
+function Line({ of: { at, level, message, fields } }: { of: JobLogLine }) {
+  return (
+    <li class={level}>
+      <time dateTime={new Date(at).toISOString()}>{timeOfDay(at)}</time>
+      <Badge look={[LEVELS[level] ?? 'neutral']} text={level} />
+      <span>
+        <Foreign>{message}</Foreign>
+        {fields && (
+          <>
+            {' '}
+            <JsonBrief value={fields} label="fields" />
+          </>
+        )}
+      </span>
+    </li>
+  );
+}
+
+function lineText({ at, level, message, fields }: JobLogLine): string {
+  return `${new Date(at).toISOString()} ${level} ${message}${fields ? ` ${JSON.stringify(fields)}` : ''}`;
+}
+
+/** Stands where the server shows this key nothing. */
+const HIDDEN = '"[redacted]"';
+
+function EditDrawer({ of: job, kind, reload }: { of: Job; kind: 'edit' | 'clone'; reload: () => void }) {
+  const before = { args: stringifyExact(job.args), meta: stringifyExact(job.meta) };
+  const [args, setArgs] = useState(before.args);
+  const [meta, setMeta] = useState(before.meta);
+  const isHidden = session.value?.redacts === true && `${before.args}${before.meta}`.includes(HIDDEN);
+  const close = () => navigate(withQuery({ open: null }));
+
+  const submit = async (form: FormData) => {
+    const priority = textIn(form, 'priority');
+    const queue = textIn(form, 'queue');
+    // What was not touched is left out: the server has it, also where this key may not see it.
+    const changed = {
+      ...(args !== before.args && { args: parseExact(args) }),
+      ...(meta !== before.meta && { meta: parseExact(meta) }),
+    };
+    const isOther = priority !== '' && Number(priority) !== job.priority;
+    const path = `admin/jobs/${segment(job.id)}`;
+    if (kind === 'edit') {
+      await api.post(`${path}/retry`, { ...changed, ...(isOther && { priority: Number(priority) }) });
+      toast('It runs again.');
+      close();
+      reload();
+      return;
+    }
+    const { job: made } = await api.post<{ job: { id: string } }>(`${path}/clone`, {
+      ...changed,
+      ...(queue !== job.queue && { queue }),
+      ...(isOther && { options: { priority: Number(priority) } }),
+    });
+    toast('A copy of the job was enqueued.');
+    navigate(href(`jobs/${made.id}`));
+  };
+  return (
+    <Drawer title={kind === 'edit' ? 'Edit and retry' : 'Clone'}>
+      <p class="faint">
+        {kind === 'edit'
+          ? 'It keeps its id and its history; attempts restart at 1.'
+          : 'A new job with its own id. This one does not change.'}
+      </p>
+      {isHidden && <p class="note amber">Parts are hidden from your key. What you do not edit here does not change.</p>}
+      <Form action={kind === 'edit' ? 'Retry' : 'Enqueue'} onSubmit={submit} onCancel={close}>
+        <JsonField label="Arguments" value={args} onChange={setArgs} rows={10} at={['args']} />
+        <JsonField label="Meta" value={meta} onChange={setMeta} rows={5} at={['meta']} />
+        {kind === 'clone' && <TextField name="queue" label="Queue" value={job.queue} class="mono" required />}
+        <PriorityField at={['priority', 'options.priority']} value={job.priority} />
+      </Form>
+    </Drawer>
+  );
+}
 
 /** Attempts that are foreseen at most. */
 const MOST = 25;
