@@ -2,14 +2,9 @@
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import Drawing, { type AlignedData, type Axis } from 'uplot';
 import base from 'uplot/dist/uPlot.min.css' with { type: 'text' };
+import { adopt } from '../core/styles';
 import { isDark } from '../core/theme';
 import './plot.css';
-
-function adopt(text: string): void {
-  const sheet = new CSSStyleSheet();
-  sheet.replaceSync(text);
-  document.adoptedStyleSheets.push(sheet);
-}
 
 adopt(base);
 
