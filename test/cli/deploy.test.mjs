@@ -148,7 +148,7 @@ describe('the address of a deploy', () => {
   const file = () => join(folder, 'output.ndjson');
   const addressOf = async (...targets) => {
     writeFileSync(file(), `not JSON\n${JSON.stringify({ type: 'deploy', targets })}\n{"type":"other"}\n`);
-    return (await load('project/deployed.ts')).deployedAt(file());
+    return (await load('commands/deploy.ts')).deployedAt(file());
   };
 
   it('is the first that leads to all of a host', async () => {

@@ -42,8 +42,9 @@ export type BatchStep =
 /** Bytes of steps that an answer may hold: enough for all. */
 const MAX_TOLD = 100_000_000;
 
-/** Steps of one job that are on record together, KiB: those of the simulation are far below it or far above. */
-const MAX_STEPS_KIB = 760;
+/** KiB of the large results of a job, and of those that come with the end of a run. */
+const MOST_KIB = 8_192;
+const MOST_AT_END_KIB = 1_024;
 
 /** A report as it is sent, and what the model knows of it. */
 export interface Sent extends Item {
@@ -157,10 +158,10 @@ export function reported(
 }
 
 /** The job has done a step. @returns false: with it, its steps would be too long */
-function noted(job: ModelJob, { mark, kib }: Item): boolean {
+function noted(job: ModelJob, { mark, kib }: Item, most: number): boolean {
   if (kib === undefined || job.marks?.has(mark)) return true;
   const long = { ...job.long, [mark]: kib };
-  if (Object.values(long).reduce((sum, n) => sum + n, 0) > MAX_STEPS_KIB) return false;
+  if (Object.values(long).reduce((sum, n) => sum + n, 0) > most) return false;
   job.long = long;
   return true;
 }
@@ -173,14 +174,14 @@ function tell({ model, now }: Scene, job: ModelJob, item: Sent): number {
     case 'ack':
       return rules.acked(model, job, by, now);
     case 'snooze':
-      if (rules.isRunning(job, by) && !noted(job, item)) return 413;
+      if (rules.isRunning(job, by) && !noted(job, item, MOST_AT_END_KIB)) return 413;
       return rules.snoozed(model, job, by, now, { in: after, mark, signal: false });
     case 'progress':
       return rules.progressed(model, job, by, now);
     case 'step': {
       const status = rules.mayNote(job, by);
       if (status !== 200) return status;
-      if (!noted(job, item)) return 413;
+      if (!noted(job, item, MOST_KIB)) return 413;
       job.marks = (job.marks ?? new Set()).add(mark);
       return 200;
     }

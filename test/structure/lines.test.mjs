@@ -12,7 +12,7 @@ const SRC = fileURLToPath(new URL('../../src/', import.meta.url));
 const LINES = {
   across: 5_123,
   allowance: 772,
-  cli: 12_211,
+  cli: 12_213,
   client: 7_738,
   contract: 4_698,
   directory: 3_264,

@@ -45,7 +45,7 @@ export function notInEffect(url: string, { problems = [] }: Deployment): CliErro
 }
 
 /** @param file of `WRANGLER_OUTPUT_FILE_PATH`: a JSON object on each line */
-function deployedAt(file: string): string | undefined {
+export function deployedAt(file: string): string | undefined {
   if (!existsSync(file)) return undefined;
   for (const line of readFileSync(file, 'utf8').split('\n').reverse()) {
     const { type, targets } = entryOf(line);

@@ -61,7 +61,11 @@ describe('targets', () => {
       state: 'up',
       types: [
         ...[
+          'work.approve',
+          'work.child',
           'work.do',
+          'work.family',
+          'work.large',
           'work.narrow',
           'work.pair',
           'work.patient',
@@ -69,6 +73,7 @@ describe('targets', () => {
           'work.steps',
           'work.talk',
           'work.tries',
+          'work.undone',
         ],
       ],
       queue_states: { up: 2, paused: 0, stopped: 0 },
