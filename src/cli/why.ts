@@ -109,7 +109,7 @@ export function jobFacts(
     ['ended', timeText(end, now)],
     ['total', between(createdAt, end)],
     ['undone by', job.undo && undoText(job.undo)],
-    ['undoes', job.meta.undo_of],
+    ['undoes', job.meta?.undo_of],
     ['progress', progress && progressText(progress)],
     ['result', job.result],
     ...errors

@@ -74,6 +74,7 @@ describe('targets', () => {
           'work.talk',
           'work.tries',
           'work.undone',
+          'work.undone.undo',
         ],
       ],
       queue_states: { up: 2, paused: 0, stopped: 0 },
