@@ -4,7 +4,6 @@ import type { JobBody } from '../../src/job/record';
 import { refuseLocked } from '../../src/queue/jobs/lock';
 import { list } from '../../src/queue/read/list';
 import type { QueueParts } from '../../src/queue/store/parts';
-import { SIZES } from '../../src/queue/store/sizes';
 import { holds, same } from './agree';
 import type { Extras, Terms } from './area';
 import { Model, type ModelJob } from './model';
@@ -43,10 +42,7 @@ export class Scene {
     this.isLarge = history.large ?? false;
     this.isNarrow = history.sizes?.chunkJobs !== undefined;
     const hooksOf = (world: World) => mergeHooks(areas.map(({ hooks }) => hooks?.(world, history) ?? {}));
-    // The model does everything that is due at once. Many leases may end together in a large history.
-    const { turnChanges, turnLooks } = SIZES;
-    const sizes = history.large ? { ...history.sizes, turnChanges, turnLooks } : history.sizes;
-    this.world = new World(storage, history.start, hooksOf, sizes);
+    this.world = new World(storage, history.start, hooksOf, history.sizes);
   }
 
   get now(): number {
