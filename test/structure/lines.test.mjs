@@ -25,7 +25,7 @@ const LINES = {
   library: 754,
   locks: 477,
   producer: 948,
-  queue: 26_917,
+  queue: 26_875,
   rpc: 1_928,
   testing: 959,
   ui: 12_485,

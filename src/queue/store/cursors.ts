@@ -19,20 +19,15 @@ export const PULLED = 'pull ';
 const MAX_READ_FOR = 1_000;
 
 class PullScans {
-  readonly any: Scan;
+  readonly any = new Scan();
   /** When a worker last asked, epoch ms. */
   private askedAt = Number.NEGATIVE_INFINITY;
   /** Those used last stand last. */
   private readonly byTypes = new Map<string, Scan>();
   private chars = 0;
 
-  /** @param isAwaited does a worker wait for jobs? @param room see {@link Cursors.roomFor} */
-  constructor(
-    private readonly isAwaited: () => boolean,
-    private readonly room: (scan: Scan) => number,
-  ) {
-    this.any = new Scan(room);
-  }
+  /** @param isAwaited does a worker wait for jobs? */
+  constructor(private readonly isAwaited: () => boolean) {}
 
   /** A worker asks. @param now epoch ms @returns whether none had within {@link TERM_MS} */
   asks(now: number): boolean {
@@ -52,7 +47,7 @@ class PullScans {
     let scan = this.byTypes.get(types);
     if (scan) this.byTypes.delete(types);
     else {
-      scan = new Scan(this.room);
+      scan = new Scan();
       scan.reset(head);
       this.chars += types.length;
     }
@@ -88,7 +83,7 @@ export class Cursors {
     readonly sizes: Sizes,
     isPulled: () => boolean,
   ) {
-    this.pull = new PullScans(isPulled, this.roomFor);
+    this.pull = new PullScans(isPulled);
   }
 
   /** Memory may be wrong: reading starts over. */
@@ -108,7 +103,7 @@ export class Cursors {
     let scan = this.chunks.get(name);
     if (scan) this.chunks.delete(name);
     else {
-      scan = new ChunkScan(this.sizes, this.roomFor);
+      scan = new ChunkScan(this.sizes);
       scan.reset(this.leases.head);
     }
     this.chunks.set(name, scan);
@@ -137,14 +132,7 @@ export class Cursors {
     return this.all().reduce((next, scan) => Math.min(next, scan.nextGroup), Number.POSITIVE_INFINITY);
   }
 
-  /** Entries that a consumer may have in memory: what the others leave, and no less than each may. */
-  private readonly roomFor = (scan: Scan): number => {
-    const { memory, memoryEach } = this.sizes;
-    // What all have is added up only where it matters.
-    return scan.held < memoryEach ? memoryEach : Math.max(memoryEach, memory - this.held + scan.held);
-  };
-
-  /** What all of them have read, in entries of memory, see {@link Turns.held}. */
+  /** What all of them have read ahead, see {@link Turns.held}. */
   get held(): number {
     return this.all().reduce((sum, { held }) => sum + held, 0);
   }
@@ -177,7 +165,7 @@ export class Cursors {
   ofTarget(target: string): Scan {
     let scan = this.push.get(target);
     if (!scan) {
-      scan = new Scan(this.roomFor);
+      scan = new Scan();
       scan.reset(this.leases.head);
       this.push.set(target, scan);
     }

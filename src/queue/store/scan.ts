@@ -47,9 +47,6 @@ export class Scan {
   /** The keys of jobs that were read ahead again since their keys have room, and were not looked at since. */
   private readonly again = new Set<number>();
 
-  /** @param room entries that it may have in memory */
-  constructor(protected readonly room: (scan: Scan) => number = () => Number.POSITIVE_INFINITY) {}
-
   /** How far the line is taken, as far as this consumer knows; 0: it does not. */
   get head(): number {
     if (!this.exact) return 0;
@@ -68,7 +65,7 @@ export class Scan {
   behindAt(rank: RankName): KeyLanes {
     let lanes = this.behind.get(rank);
     if (!lanes) {
-      lanes = new KeyLanes(rank === LINE ? compareInLine : compare, () => this.held >= this.room(this));
+      lanes = new KeyLanes(rank === LINE ? compareInLine : compare);
       this.behind.set(rank, lanes);
     }
     return lanes;
@@ -167,11 +164,10 @@ export class Scan {
     return turns;
   }
 
-  /** What it has read, in entries of memory, see {@link Turns.held}. */
+  /** What it has read ahead, see {@link Turns.held}. */
   get held(): number {
     let sum = 0;
     for (const { held } of this.turns.values()) sum += held;
-    for (const { held } of this.behind.values()) sum += held;
     return sum;
   }
 

@@ -21,7 +21,7 @@ export interface Sizes {
   turnLooks: number;
   /** Jobs that have begun and wait to continue, in memory: 7 MB. */
   holders: number;
-  /** Jobs and lanes that may start and that one consumer gathers, if there is memory. Beyond, lanes start early. */
+  /** Jobs and lanes that may start and that one consumer gathers into chunks. Beyond, lanes start early. */
   chunkJobs: number;
   chunkLanes: number;
   /** Rows of starts of groups, and characters in them, before they are joined. */

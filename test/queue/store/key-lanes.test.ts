@@ -1,11 +1,8 @@
 /** Lanes of keys in memory: order, what is forgotten when there is too much, and that it is read again. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Cursors } from '../../../src/queue/store/cursors';
 import { compare, type Position } from '../../../src/queue/store/due-index';
-import type { JobRow } from '../../../src/queue/store/job-row';
 import { KeyLanes } from '../../../src/queue/store/limits/lanes';
-import { SIZES } from '../../../src/queue/store/sizes';
 import { histories } from '../../support/long';
 
 const at = (key: number): Position => ({ at: Math.floor(key / 10), attempt: 0, key });
@@ -57,7 +54,7 @@ describe('jobs that wait for their keys', () => {
     fc.assert(
       fc.property(jobs, fc.integer({ min: 1, max: 12 }), fc.infiniteStream(fc.nat(4)), (keys, size, choices) => {
         const left = new Set(keys);
-        const lanes: KeyLanes = new KeyLanes(compare, () => lanes.held >= 4 * size);
+        const lanes = new KeyLanes(compare, size);
         const nameOf = (key: number) => `key ${key % 5}`;
         const takenOf = new Map<string, number[]>();
         let cursor = -1;
@@ -86,29 +83,4 @@ describe('jobs that wait for their keys', () => {
       { numRuns: histories(200) },
     );
   });
-});
-
-it('lanes of all consumers together take no more memory than the object has for them', () => {
-  const sizes = { ...SIZES, memory: 4_000, memoryEach: 400 };
-  const cursors = new Cursors({ head: 0 }, sizes, () => false);
-  const consumers = Array.from({ length: 20 }, (_, n) => cursors.pull.of(`type.${n}`, 0));
-  for (const scan of consumers) {
-    for (let key = 1; key <= 1_000; key++) {
-      const row = {
-        key,
-        limit_key: `key ${key}`,
-        priority: 0,
-        due_at: null,
-        enqueued_at: key,
-        attempt: 0,
-        history: null,
-      };
-      scan.waits(row as JobRow);
-    }
-    expect(scan.hasBehind).toBe(true);
-  }
-  // The first one has most of it; the others what each may have in any case.
-  expect(consumers[0]?.held).toBeGreaterThan(3_500);
-  for (const scan of consumers.slice(1)) expect(scan.held).toBeLessThanOrEqual(400 + 8);
-  expect(cursors.held).toBeLessThanOrEqual(sizes.memory + consumers.length * (sizes.memoryEach + 8));
 });

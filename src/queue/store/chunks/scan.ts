@@ -25,10 +25,6 @@ export interface LaneRules {
   isThere(job: Gathered): boolean;
 }
 
-/** Memory of a job that was gathered, and of a lane, in entries. */
-const JOB_ENTRIES = 6;
-const LANE_ENTRIES = 16;
-
 export class ChunkScan extends Scan {
   private readonly lanes = new Map<string, ChunkLane>();
   private readonly byKey = new Map<number, ChunkLane>();
@@ -49,27 +45,14 @@ export class ChunkScan extends Scan {
   /** Jobs and lanes that may not start. */
   private readonly kept = { jobs: 0, lanes: 0 };
 
-  /** @param room entries that it may have in memory */
-  constructor(
-    private readonly sizes: Sizes,
-    room: (scan: Scan) => number,
-  ) {
-    super(room);
-  }
-
-  override get held(): number {
-    return super.held + JOB_ENTRIES * this.byKey.size + LANE_ENTRIES * this.lanes.size;
-  }
-
-  /** Jobs that may be gathered here at most. */
-  private get most(): number {
-    return Math.min(this.sizes.chunkJobs, Math.floor(this.room(this) / JOB_ENTRIES));
+  constructor(private readonly sizes: Sizes) {
+    super();
   }
 
   /** May nothing more be gathered? */
   get isFull(): boolean {
     const { byKey, lanes, kept, sizes } = this;
-    return byKey.size - kept.jobs >= this.most || lanes.size - kept.lanes >= sizes.chunkLanes;
+    return byKey.size - kept.jobs >= sizes.chunkJobs || lanes.size - kept.lanes >= sizes.chunkLanes;
   }
 
   /** Gathering continues: what may not start makes room, or counts no more. @param head how far the line is taken */
@@ -77,11 +60,10 @@ export class ChunkScan extends Scan {
     if (this.isStale) this.reset(head);
     const { byKey, lanes, kept, sizes } = this;
     Object.assign(kept, { jobs: 0, lanes: 0 });
-    const { most } = this;
-    if (byKey.size < most && lanes.size < sizes.chunkLanes) return;
+    if (byKey.size < sizes.chunkJobs && lanes.size < sizes.chunkLanes) return;
     for (const lane of lanes.values()) {
       if (!lane.isHeld) continue;
-      if (byKey.size >= most) for (const { key } of lane.cut()) byKey.delete(key);
+      if (byKey.size >= sizes.chunkJobs) for (const { key } of lane.cut()) byKey.delete(key);
       kept.jobs += lane.jobs.length;
       kept.lanes++;
     }

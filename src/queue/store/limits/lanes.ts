@@ -10,8 +10,8 @@ import type { JobRow } from '../job-row';
 import { isBegun } from '../row-texts';
 import { SortedList } from '../sorted-list';
 
-/** A lane, or a run of jobs in it, takes about as much memory as this many entries. */
-const RUN_ENTRIES = 4;
+/** Lanes, and runs of jobs in them, at most. What comes behind is forgotten, and read again when its turn may come. */
+const MAX_SIZE = 50_000;
 
 /** Times that the lowest key is asked for before it is looked up again. */
 const ASKED_PER_LOOK = 64;
@@ -113,20 +113,12 @@ export class KeyLanes {
   private asked = 0;
   private bound = 0;
 
-  /**
-   * @param order in which jobs of the rank are taken
-   * @param isFull whether the memory is used up: jobs that follow are forgotten, and read again later
-   */
+  /** @param order in which jobs of the rank are taken */
   constructor(
     private readonly order: Order,
-    private readonly isFull: () => boolean = () => false,
+    private readonly maxSize = MAX_SIZE,
   ) {
     this.open = new SortedList<KeyLane, Position>(order);
-  }
-
-  /** Memory that it takes, in entries. */
-  get held(): number {
-    return RUN_ENTRIES * this.size;
   }
 
   get isEmpty(): boolean {
@@ -186,7 +178,7 @@ export class KeyLanes {
   add(name: string, position: Position): void {
     let lane = this.lanes.get(name);
     const isBehind = this.forgotten && this.order(position, this.forgotten.from) >= 0;
-    if (isBehind || (this.isFull() && !lane?.has(position))) {
+    if (isBehind || (this.size >= this.maxSize && !lane?.has(position))) {
       this.forget(name, position, lane);
       return;
     }
