@@ -110,10 +110,15 @@ export class CheckpointTable {
     return row && row.content !== null ? { ...row, content: row.content } : undefined;
   }
 
-  /** JSON text of the job's recorded steps. */
-  steps(key: number): string | undefined {
+  /** JSON text of the job's recorded steps; undefined too, and free of parsing, where `word` does not occur. */
+  steps(key: number, word = ''): string | undefined {
     if (!this.used) return undefined;
-    const steps = cell<string>(this.sql, `SELECT ${STEPS} FROM checkpoints WHERE key = ?`, key);
+    const steps = cell<string>(
+      this.sql,
+      `SELECT ${STEPS} FROM checkpoints WHERE key = ? AND instr(data, ?)`,
+      key,
+      word,
+    );
     this.written.spend(steps?.length ?? 0);
     return steps;
   }

@@ -21,7 +21,7 @@ export function undoJobOf(
   end: JobToUndo['end'],
   history: JobHistory,
 ): UndoJob | undefined {
-  const text = q.store.checkpoints.steps(row.key);
+  const text = q.store.checkpoints.steps(row.key, '"undo"');
   // Most jobs have no such steps, and parsing is not free.
   if (!text?.includes('"undo":true') || undoneBy(row) !== undefined) return undefined;
   const { values } = q.store.checkpoints;

@@ -105,7 +105,7 @@ function noteEnd(
 
 /** Nothing waits any more for the jobs that this one waited for. */
 function abandonRuns({ store }: Stored, key: number): void {
-  const steps = store.checkpoints.steps(key);
+  const steps = store.checkpoints.steps(key, '"run"');
   if (!steps?.includes('"run":{')) return;
   for (const record of Object.values(parseSteps(steps))) if (isPendingRun(record)) store.runs.abandon(record.run);
 }
