@@ -108,15 +108,25 @@ export function readEnd(given: unknown, audience: Audience, now: number): number
   throw invalidRequest('expires_in', `expires_in must be at most ${most}.`);
 }
 
-/** Signs with the newest secret. @param end epoch ms @throws {ApiError} 500 `invalid_configuration` without a secret */
+/** What a token has besides its rights. */
+export interface Issue {
+  /** Epoch ms. */
+  end: number;
+  /** Its id: under it, the job of an `enqueue` token is enqueued once. */
+  jti: string;
+  /** The hint of the API key that makes it. */
+  kid?: string | null | undefined;
+}
+
+/** Signs with the newest secret. @throws {ApiError} 500 `invalid_configuration` without a secret */
 export async function signToken(
   settings: TokenSettings | undefined,
   audience: Audience,
   rights: TokenRights | SignalRights,
-  { end, kid }: { end: number; kid?: string | null | undefined },
+  { end, jti, kid }: Issue,
 ): Promise<string> {
   const secret = settings?.secrets[0] ?? missing('TOKEN_SECRET', 'a secret of at least 32 bytes');
-  const claims = { aud: audience, ...rights, jti: crypto.randomUUID(), exp: Math.floor(end / 1000) };
+  const claims = { aud: audience, ...rights, jti, exp: Math.floor(end / 1000) };
   return jwtOf(secret, claims, kid ? { kid } : {});
 }
 
@@ -126,7 +136,7 @@ const SIGNAL_PATH = '/ojs/v1/signal/';
 export async function signalUrl(
   settings: TokenSettings | undefined,
   rights: SignalRights,
-  how: { end: number; kid?: string | null | undefined },
+  how: Issue,
 ): Promise<string> {
   const token = await signToken(settings, 'tocsin:signal', rights, how);
   return (settings?.publicUrl ?? missing('PUBLIC_URL', 'the address of this deployment')) + SIGNAL_PATH + token;

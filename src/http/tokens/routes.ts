@@ -13,6 +13,8 @@ import { SCOPE_OF } from './bearer';
 
 export const tokenRoutes = serve(tokens, { create, signalUrl: createUrl });
 
+const issue = (c: AppContext, end: number) => ({ end, jti: crypto.randomUUID(), kid: c.get('caller')?.key_hint });
+
 const NOT_KEPT = { 'Cache-Control': 'no-store' };
 
 async function create(c: AppContext) {
@@ -25,7 +27,7 @@ async function create(c: AppContext) {
     throw refusal(403, 'forbidden', message, { details: { field: right, required_scope: scope } });
   }
   const end = readEnd(expires_in, 'tocsin', Date.now());
-  const token = await signToken(readTokens(c.env), 'tocsin', rights, { end, kid: c.get('caller')?.key_hint });
+  const token = await signToken(readTokens(c.env), 'tocsin', rights, issue(c, end));
   return unredacted(c, { token, expires_at: formatInstant(end) }, 201, NOT_KEPT);
 }
 
@@ -34,6 +36,6 @@ async function createUrl(c: AppContext) {
   refuseOthers(given, ['signal', 'choices', 'title'], ['expires_in']);
   const rights = readSignalRights({ ...given, job: pathParam(c, 'id') });
   const end = readEnd(expires_in, 'tocsin:signal', Date.now());
-  const url = await signalUrl(readTokens(c.env), rights, { end, kid: c.get('caller')?.key_hint });
+  const url = await signalUrl(readTokens(c.env), rights, issue(c, end));
   return unredacted(c, { url, expires_at: formatInstant(end) }, 201, NOT_KEPT);
 }

@@ -34,7 +34,7 @@ async function make(asked: Json = {}, from = guarded): Promise<string> {
 }
 
 const forged = async (rights: Json, end = Date.now() + HOUR, audience: Audience = 'tocsin:signal', secret = SECRET) =>
-  `${V1}/signal/${await signToken({ secrets: [secret] }, audience, { job: id, signal: 'approved', ...rights } as never, { end })}`;
+  `${V1}/signal/${await signToken({ secrets: [secret] }, audience, { job: id, signal: 'approved', ...rights } as never, { end, jti: 'one' })}`;
 
 async function page(method: string, path: string, body?: string, from = guarded, headers = {}) {
   const type = body === undefined ? {} : { 'Content-Type': 'application/x-www-form-urlencoded' };

@@ -48,7 +48,7 @@ const parts = (token: string) => token.split('.').map((each) => each.replaceAll(
 const decode = (token: string, at: number) => JSON.parse(atob(parts(token)[at] as string)) as Json;
 const inAnHour = () => Date.now() + HOUR;
 const signed = (secret: string, rights: Json, end = inAnHour(), kid?: string) =>
-  signToken({ secrets: [secret] }, 'tocsin', rights as never, { end, kid });
+  signToken({ secrets: [secret] }, 'tocsin', rights as never, { end, kid, jti: crypto.randomUUID() });
 
 describe('a token that reads a job', () => {
   it('shows its state, result and error, but nothing that it was given', async () => {
@@ -273,7 +273,12 @@ describe('a token', () => {
     const [head = '', body = '', signature = ''] = good.split('.');
     const claims = decode(good, 1);
     const by = (header: Json, change: Json = {}) => `${part(header)}.${part({ ...claims, ...change })}`;
-    const url = await signToken({ secrets: [NEW] }, 'tocsin:signal', { job: id, signal: 'x' }, { end: inAnHour() });
+    const url = await signToken(
+      { secrets: [NEW] },
+      'tocsin:signal',
+      { job: id, signal: 'x' },
+      { end: inAnHour(), jti: 'one' },
+    );
     const forged = [
       `${by({ alg: 'none', typ: 'JWT' })}.`,
       `${by({ alg: 'none', typ: 'JWT' })}.${signature}`,

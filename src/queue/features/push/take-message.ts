@@ -43,7 +43,7 @@ export async function hear(host: Host, speaker: Speaker, message: RunMessage): P
       mustRun(q, speaker);
       const rights = readSignalRights({ ...message.asked, job: speaker.parent.id });
       const end = readEnd(message.asked.expires_in, 'tocsin:signal', host.now());
-      return signalUrl(q.config.variables.tokens, rights, { end });
+      return signalUrl(q.config.variables.tokens, rights, { end, jti: crypto.randomUUID() });
     }
     case 'progress':
       return asWhoRuns(host, speaker, (active, now) => noteProgress(q, row, active, message, now));
