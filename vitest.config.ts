@@ -55,6 +55,8 @@ const compatibility = { compatibilityDate: '2026-05-03', compatibilityFlags: ['e
  * each has its own.
  */
 const ISOLATED = [
+  // Counts all clients of the Worker, also those that other files leave.
+  'test/durable/unread.test.ts',
   // Declares what the deployment is, for as long as the Worker lives.
   'test/library/options.test.ts',
   // The Worker of a user, which remembers what was stored before it was emptied from here.
