@@ -13,6 +13,9 @@ const ISO = new RegExp(
 /** Milliseconds of each group of {@link ISO}. */
 const ISO_UNITS = [UNITS.w, UNITS.d, UNITS.h, UNITS.m, UNITS.s];
 
+/** How long a handler waits for a signal or for jobs, unless it says otherwise. */
+export const DEFAULT_WAIT = '7d';
+
 /** The duration in whole milliseconds, or undefined when `value` is not one (or negative, or out of range). */
 export function durationMs(value: unknown): number | undefined {
   const exact = typeof value === 'number' ? value : typeof value === 'string' ? parse(value) : undefined;

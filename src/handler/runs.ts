@@ -1,6 +1,6 @@
 /** Jobs that a handler waits for: how it asks for them, and what is on record of their ends. */
 import type { RunEnd, RunError, RunRequest, StepRun } from '../job/wire';
-import { requireDuration } from './duration';
+import { DEFAULT_WAIT, requireDuration } from './duration';
 import { ChildError, ChildrenFailedError, RunTimeoutError } from './outcomes';
 import { isObject } from './protocol';
 import { kindOf, type RunRecord, type StepRecord, taken } from './step-rules';
@@ -18,7 +18,6 @@ export interface Run<T> {
   read: (ended: RunRecord) => T;
 }
 
-const SEVEN_DAYS_MS = 7 * 86_400_000;
 /** Options of a job that a handler cannot wait for. */
 const REFUSED = ['id', 'pending', 'unique'] as const;
 const ON_FAILURE: unknown[] = ['throw', 'stop', 'return'] satisfies NonNullable<RunAllOptions['onFailure']>[];
@@ -38,7 +37,7 @@ export function requestOf(
   { timeout, detached, onFailure }: Pick<RunChildOptions, 'timeout' | 'detached'> & RunAllOptions,
 ): RunRequest {
   const what = `ctx.${verb}: ${JSON.stringify(name)}`;
-  const timeout_ms = timeout === undefined ? SEVEN_DAYS_MS : requireDuration(timeout, `${what}, timeout`);
+  const timeout_ms = requireDuration(timeout === undefined ? DEFAULT_WAIT : timeout, `${what}, timeout`);
   if (detached !== undefined && typeof detached !== 'boolean')
     throw new TypeError(`${what}: detached must be true or false`);
   if (onFailure !== undefined && !ON_FAILURE.includes(onFailure))

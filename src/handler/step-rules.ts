@@ -46,7 +46,7 @@ export interface Pause {
 /** The end of a pause that is none. */
 export const AT_ONCE = 0;
 
-const MAX_NAME = 128;
+export const MAX_NAME = 128;
 
 /** @throws {TypeError} when it is not a name: the queue would refuse the report of its run */
 export function requireName(verb: string, name: unknown, max = MAX_NAME): asserts name is string {

@@ -6,6 +6,7 @@ import { TimeoutError } from './failure';
 import { deadLetter, snoozeOf, UnrecoverableError } from './outcomes';
 import { isObject } from './protocol';
 import { retryOf } from './step-policy';
+import { MAX_NAME } from './step-rules';
 import { clip } from './text';
 import type { HandlerFunction, StepContext, StepRetry, UndoFunction, UndoneJob } from './types';
 
@@ -16,8 +17,6 @@ export interface Undo {
 }
 
 const DEFAULT_TRIES = 5;
-/** Longest name of a step. */
-const MAX_NAME = 128;
 /** Failures that a dead letter lists in its message; its details have all. */
 const LISTED = 10;
 

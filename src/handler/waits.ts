@@ -1,14 +1,12 @@
 /** What a handler waits for outside of its steps: sleeps, signals, and jobs that it begins. */
 import type { Duration } from '../producer/envelope';
-import { msUntil, requireDuration } from './duration';
+import { DEFAULT_WAIT, msUntil, requireDuration } from './duration';
 import { SignalTimeoutError } from './outcomes';
 import type { Pauses } from './pauses';
 import { type Run, runRecord } from './runs';
 import { momentOf, type RunRecord, type StepRecord, signalOf, sleepUntil } from './step-rules';
 import type { HandlerContext } from './types';
 import type { Notes, Voice } from './voice';
-
-const SEVEN_DAYS = '7d';
 
 /** What waits need of the steps of their run. */
 export interface WaitsHost {
@@ -50,7 +48,7 @@ export class Waits {
     this.host.pauses.wait(() => {
       const record = this.host.begin('waitFor', name);
       const now = this.host.now();
-      const known = signalOf(name, record, requireDuration(timeout ?? SEVEN_DAYS, 'ctx.waitFor'), now);
+      const known = signalOf(name, record, requireDuration(timeout ?? DEFAULT_WAIT, 'ctx.waitFor'), now);
       const at = momentOf(record) ?? now;
       if (known !== 'timed out' && 'payload' in known) return { at, leftMs: 0, end: async () => known.payload as T };
       const end = () => this.#absent<T>(name, record);

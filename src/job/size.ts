@@ -46,6 +46,13 @@ export function* grouped<T>(
   if (group) yield group;
 }
 
+/** Bytes of the jobs in one outbox message, unless a single one is larger: a row holds 2 MB. */
+const MAX_OUTBOX_BYTES = 512 * 1024;
+
+/** Jobs by the outbox message that carries them. @param sent what it has of one */
+export const byMessage = <T>(jobs: Iterable<T>, sent: (job: T) => unknown): Generator<[T, ...T[]]> =>
+  grouped(jobs, (job) => bytesOf(JSON.stringify(sent(job))), MAX_OUTBOX_BYTES);
+
 /** Bytes of all that travels with a job: its body, result, error history, progress, checkpoint and steps. */
 export function bytesOfView({ record }: JobView): number {
   const { body, result, history, progress_data, checkpoint, steps } = record;

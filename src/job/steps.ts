@@ -27,20 +27,20 @@ const MAX_ASIDE_BYTES = 8 * 1024 * 1024;
 /** Bytes of large results that a runner gets with its job: all of them, if it reports its steps when a run ends. */
 export const MAX_INLINE_BYTES = 1024 * 1024;
 
-/** A part of what is too large to stand in the record of a step. */
+/** The result of a step that is too large to stand in its record. */
 export interface StepPart {
   /** Of the step. */
   name: string;
-  /** From 1. */
+  /** 1. */
   part: number;
-  /** JSON array: of the result alone, where the step has one. */
+  /** JSON array with the result alone. */
   data: string;
 }
 
 /** The name of a step, a sleep or a signal. */
 export const readStepName = readPathName(128);
 
-/** A large result and its brackets, or small values together. */
+/** A large result and its brackets. */
 const MAX_PART_BYTES = MAX_RESULT_BYTES + 1024;
 
 const MAX_TIME = 8.64e15;
@@ -134,8 +134,7 @@ export function parseSteps(text: string | undefined): Steps {
  */
 export function withoutFailures(steps: Steps, isOther = false): Steps | undefined {
   const entries = Object.entries(steps);
-  const dropped = entries.filter(([, step]) => !outlives(step, isOther));
-  if (dropped.length === 0) return undefined;
+  if (entries.every(([, step]) => outlives(step, isOther))) return undefined;
   return stepsOfEntries(
     entries.flatMap(([name, step]) => (outlives(step, isOther) ? [[name, step]] : stillBegun(name, step))),
   );

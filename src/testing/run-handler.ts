@@ -14,8 +14,7 @@ import { UNDO_OF, UNDO_SUFFIX } from '../job/undo-names';
 import type { RunRequest } from '../job/wire';
 import type { JobEnvelope, RetryPolicy } from '../producer/envelope';
 import { named } from '../producer/names';
-import { idOf } from './job-id';
-import { type PlayedRuns, pendingRun, playedRun, withEnds } from './runs';
+import { idOf, type PlayedRuns, pendingRun, playedRun, withEnds } from './runs';
 import type { ArgsOf, EnvOf, HandlerRun, ResultOf, RunOptions, TypesOf } from './types';
 
 export { idOf };

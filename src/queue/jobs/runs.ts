@@ -6,7 +6,7 @@ import type { Enqueuer } from '../../job/attempt/outcome';
 import { type Parent, parseChild } from '../../job/envelope/children';
 import { type ErrorData, invalidRequest, outcomeOf, refusal, unsupported } from '../../job/errors';
 import { own } from '../../job/own';
-import type { Awaited, JobBody, NewJob } from '../../job/record';
+import type { Awaited, JobBody, NewJob, Snoozed } from '../../job/record';
 import {
   endRun,
   isPendingRun,
@@ -17,7 +17,7 @@ import {
   RUN_TIMEOUT_MS,
   runErrorOf,
 } from '../../job/runs';
-import { bytesOf, grouped } from '../../job/size';
+import { byMessage } from '../../job/size';
 import { StepBook, type Steps } from '../../job/steps';
 import { lockedError } from '../../job/undecided';
 import type { RunRequest, StepRun } from '../../job/wire';
@@ -28,14 +28,13 @@ import { type JobRow, STATE } from '../store/job-row';
 import { move } from '../store/jobs';
 import type { QueueParts, Stored } from '../store/parts';
 import { bodyOf, groupOfRow, historyOf } from '../store/row-texts';
-import { idOf } from '../store/rows';
+import { idOf, stateOf } from '../store/rows';
 import { checkJobs, enqueueAwaited } from './enqueue';
 import { refuseElsewhere, refuseNewcomers } from './may-enqueue';
 import { recordBook, recordedSteps, whole } from './steps';
 
-/** The kind of the messages with jobs for other queues, and the bytes of the jobs in one. A row holds 2 MB. */
+/** The kind of the messages with jobs for other queues. */
 export const RUN = 'run';
-const MAX_MESSAGE_BYTES = 512 * 1024;
 
 /** Jobs on their way to another queue. */
 export interface RunMessage extends Pick<Awaited, 'by' | 'name' | 'claim'> {
@@ -131,8 +130,7 @@ export class Runs {
   }
 
   private post({ name, detached }: RunRequest, queue: string, children: readonly Child[]): void {
-    const parts = grouped(children, ({ job }) => bytesOf(JSON.stringify(job)), MAX_MESSAGE_BYTES);
-    for (const jobs of parts) {
+    for (const jobs of byMessage(children, ({ job }) => job)) {
       const message: RunMessage = {
         ...{ by: this.id, name, claim: this.active.claim, queue, round: 0 },
         ...(detached && { detached: true }),
@@ -268,11 +266,15 @@ function changeRuns(q: QueueParts, row: JobRow, now: number, change: (book: Step
 
 /** Continues a job that sleeps until its runs have ended, if they have. */
 function wake(q: QueueParts, row: JobRow, steps: Steps, now: number): void {
-  if (row.state !== STATE.waiting || row.due_at === null || row.due_at <= now) return;
-  if (q.store.leases.active.has(row.key)) return;
+  wakeIf(q, row, ({ claim, runs }) => claim === row.claims && runs !== undefined && mayContinue(steps, runs), now);
+}
+
+/** Continues a job now that sleeps, if it sleeps for this. Two rows. @returns the job as it is then */
+export function wakeIf(q: QueueParts, row: JobRow, isFor: (snoozed: Snoozed) => boolean, now: number): JobRow {
+  const state = stateOf(row, q.store.leases.active.has(row.key), now);
+  if (state !== 'scheduled' && state !== 'retryable') return row;
   const { snoozed, ...history } = historyOf(row);
-  if (snoozed?.claim !== row.claims || !snoozed.runs || !mayContinue(steps, snoozed.runs)) return;
-  move(q, row, 'signal', { availableAt: now, history }, now);
+  return snoozed && isFor(snoozed) ? move(q, row, 'signal', { availableAt: now, history }, now) : row;
 }
 
 /** Does the handler still wait for the jobs of a message? Undefined: its job is not here. */

@@ -9,7 +9,7 @@ import { defined } from '../../job/envelope/fields';
 import { conflict } from '../../job/errors';
 import { firstStart } from '../../job/history';
 import { own } from '../../job/own';
-import type { JobView, Snooze } from '../../job/record';
+import type { JobView, Snooze, Snoozed } from '../../job/record';
 import { isPendingRun, mayContinue } from '../../job/runs';
 import { isFinal, MAX_INLINE_BYTES, parseSteps, StepBook, type Steps } from '../../job/steps';
 import type { RunRequest } from '../../job/wire';
@@ -17,14 +17,13 @@ import type { SignalReceipt, SignalRequest, StepAnswer } from '../../rpc/workers
 import { mustFind, viewOfRow } from '../read/find';
 import type { Active } from '../store/active';
 import type { JobRow } from '../store/job-row';
-import { move } from '../store/jobs';
 import type { QueueParts } from '../store/parts';
 import { historyOf } from '../store/row-texts';
 import { isSnoozed, stateOf } from '../store/rows';
 import { giveBackToChunk, goBack, isOutOfTurn } from './chunk-order';
 import { openRow } from './fence';
 import { refuseMoving } from './refuse-moving';
-import { Runs } from './runs';
+import { Runs, wakeIf } from './runs';
 import { recordBook, recordedSteps, recordSteps, replaceStep } from './steps';
 
 /** Pause of a handler that continues at once without anything new on record, ms: it might do so for ever. */
@@ -135,11 +134,8 @@ export function answerStep(q: QueueParts, { job_id, name, result }: StepAnswer, 
 
 /** Continues the job now if it waits for this signal. @param name undefined: its handler has said that it does */
 function wake(q: QueueParts, row: JobRow, name: string | undefined, now: number): JobRow {
-  const state = stateOf(row, q.store.leases.active.has(row.key), now);
-  if (state !== 'scheduled' && state !== 'retryable') return row;
-  const { snoozed, ...history } = historyOf(row);
-  const waitsForIt = snoozed && (name === undefined || snoozed.signal === name) && isSnoozed(row, { snoozed });
-  return waitsForIt ? move(q, row, 'signal', { availableAt: now, history }, now) : row;
+  const isFor = (snoozed: Snoozed) => (name === undefined || snoozed.signal === name) && isSnoozed(row, { snoozed });
+  return wakeIf(q, row, isFor, now);
 }
 
 /** Is this the repeated report of the claim that ended so? @param claim that the report names */

@@ -11,16 +11,13 @@ import type { Enqueuer } from '../../../job/attempt/outcome';
 import { type Parent, parseChildren, parseEachChild } from '../../../job/envelope/children';
 import type { ParsedJob } from '../../../job/envelope/parse';
 import { ApiError, type ErrorData } from '../../../job/errors';
-import { bytesOf, grouped } from '../../../job/size';
+import { byMessage } from '../../../job/size';
 import type { IdempotencyKey } from '../../../rpc/receipts';
 import type { Host } from '../../feature';
 import { refuseElsewhere } from '../../jobs/may-enqueue';
 
 /** The kind of their outbox messages. */
 export const CHILDREN = 'children';
-
-/** Bytes of the jobs in one outbox message, unless a single one is larger: a row holds 2 MB. */
-const MAX_MESSAGE_BYTES = 512 * 1024;
 
 interface ChildrenMessage {
   parent: Parent;
@@ -54,11 +51,7 @@ export async function messagesWith(
   await childrenOf(target, children, { id, meta }, at);
   const { traceparent } = meta;
   const parent: Parent = { id, meta: traceparent === undefined ? {} : { traceparent } };
-  const groups = grouped(
-    children as ChildrenMessage['children'],
-    (child) => bytesOf(JSON.stringify(child)),
-    MAX_MESSAGE_BYTES,
-  );
+  const groups = byMessage(children as ChildrenMessage['children'], (child) => child);
   return Array.from(groups, (group) => JSON.stringify({ parent, at, children: group } satisfies ChildrenMessage));
 }
 
