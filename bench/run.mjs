@@ -4,10 +4,12 @@
  *     npm run bench -- [--quick] [--only name,…] [--server workerd,wrangler] [--json FILE]
  *     npm run bench -- [--load] [--peers] [--quick] [--only name,…] [--json FILE]
  *     npm run bench -- --table [--quick] [--only name,…] [--json FILE]
+ *     npm run bench -- --steady [--rate 800,3000,8000] [--minutes 1] [--only name,…] [--bad name,…] [--contract FILE]
  *
  * Names are those of the files in `scenarios/`. Each scenario gets a server of its own with empty storage. `--load` runs
  * those in `load/scenarios/` instead, `--peers` measures other queues beside this one. `--table` measures the tables of
- * docs/operate/performance.md, each line three times, beside the floor of the runtime and durable peers.
+ * docs/operate/performance.md, each line three times, beside the floor of the runtime and durable peers. `--steady` loads Tocsin
+ * and the peers for as long as it is asked to, and shows what a user feels.
  */
 import { writeFileSync } from 'node:fs';
 import { cpus, loadavg, totalmem } from 'node:os';
@@ -25,6 +27,7 @@ import * as rows from './scenarios/rows.mjs';
 import * as startup from './scenarios/startup.mjs';
 import { KINDS, start } from './servers/index.mjs';
 import { round } from './stats.mjs';
+import { runSteady } from './steady/index.mjs';
 import { runTable } from './table/index.mjs';
 
 const SCENARIOS = { startup, enqueue, client, drain, pulled, latency, rows, groups };
@@ -38,11 +41,16 @@ const { values: options } = parseArgs({
     load: { type: 'boolean', default: false },
     peers: { type: 'boolean', default: false },
     table: { type: 'boolean', default: false },
+    steady: { type: 'boolean', default: false },
+    rate: { type: 'string' },
+    minutes: { type: 'string' },
+    bad: { type: 'string' },
+    contract: { type: 'string' },
   },
 });
 const isLoad = options.load || options.peers;
 
-const chosen = isLoad || options.table ? [] : (options.only?.split(',') ?? Object.keys(SCENARIOS));
+const chosen = isLoad || options.table || options.steady ? [] : (options.only?.split(',') ?? Object.keys(SCENARIOS));
 const unknown = chosen.find((name) => !Object.hasOwn(SCENARIOS, name));
 if (unknown !== undefined) {
   console.error(`No scenario ${unknown}; there are ${Object.keys(SCENARIOS).join(', ')}.`);
@@ -70,6 +78,7 @@ console.log(
 
 let failed = isLoad && !(await runLoad(options, report));
 if (options.table) failed = !(await runTable(options, report)) || failed;
+if (options.steady) failed = !(await runSteady(options, report)) || failed;
 for (const name of chosen) {
   const scenario = SCENARIOS[name];
   for (const kind of scenario.servers.filter((one) => !kinds || kinds.includes(one) || one === 'counting')) {

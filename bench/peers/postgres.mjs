@@ -68,7 +68,8 @@ export async function startPostgres({ bin }) {
     }
     await delay(25);
   }
-  return { connectionString: `postgres://bench@127.0.0.1:${port}/postgres`, close, output: () => state.output };
+  const connectionString = `postgres://bench@127.0.0.1:${port}/postgres`;
+  return { connectionString, pid: state.child.pid, directory: data, close, output: () => state.output };
 }
 
 /** PostgreSQL refuses to run as root: another user then, its own or nobody. */

@@ -25,7 +25,7 @@ export async function startRedis(directory) {
     }
     await delay(25);
   }
-  return { port, close: () => stop(state) };
+  return { port, pid: state.child.pid, close: () => stop(state) };
 }
 
 function answers(port) {

@@ -1,0 +1,89 @@
+/** Tocsin as people run it on their own machine: `tocsin serve`, and the client over a socket. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { buildCli } from '../../../.ci/cli.mjs';
+import { buildServe } from '../../../.ci/serve.mjs';
+import { writeBuilt } from '../../../.ci/ui.mjs';
+import { call } from '../../http.mjs';
+import { discard, scratch } from '../../load/scratch.mjs';
+import { loadClient } from '../../servers/client.mjs';
+import { freePort, start, stop, untilHealthy } from '../../servers/process.mjs';
+import { Histogram } from '../histogram.mjs';
+import { IN_HAND, PAYLOAD, WORK_MS } from '../load.mjs';
+import { bytesBelow } from '../processes.mjs';
+
+const root = fileURLToPath(new URL('../../../', import.meta.url));
+const QUEUE = 'steady';
+const CONCURRENCY = { concurrency: IN_HAND };
+const START_MS = 60_000;
+
+/** Where the jobs run, and what `serve` is started with for it. */
+export const MODES = {
+  pulled: ['--no-config'],
+  pushed: ['--no-config', '--handlers', `steady.*=${join(root, 'bench/steady/handler')}`],
+  own: ['--config', join(root, 'bench/steady/own/wrangler.toml')],
+};
+
+export async function open({ mode }) {
+  const directory = scratch('tocsin-steady-');
+  const program = join(directory, 'package/dist/cli/index.js');
+  await writeBuilt();
+  await buildCli(root, 'index.ts', program);
+  await buildServe(root, join(directory, 'package/dist/serve'));
+  const state = join(directory, 'state');
+  const port = await freePort();
+  const args = ['serve', '--port', String(port), '--state', state, ...MODES[mode]];
+  let server;
+  const begin = async () => {
+    server = start(process.execPath, [program, ...args], { API_KEYS: '' });
+    await untilHealthy(server, port, performance.now(), START_MS);
+  };
+  await begin();
+  const workerd = () => Number(readFileSync(join(state, 'run/workerd.pid'), 'utf8'));
+  const TocsinClient = await loadClient();
+  const url = `http://127.0.0.1:${port}`;
+  const producer = new TocsinClient({ url, socket: true });
+  const admin = new TocsinClient({ url });
+  if (mode === 'pushed') await admin.queues.configure(QUEUE, CONCURRENCY);
+
+  const jobs = (stamps) =>
+    stamps.map((at) => ({ type: 'steady.work', args: [at, PAYLOAD], options: { queue: QUEUE } }));
+  /** Started anew where the runtime was killed. */
+  const work = async (onStart, log = () => undefined) => {
+    const over = new AbortController();
+    const options = { signal: over.signal, concurrency: IN_HAND, socket: true, onError: log, log: () => undefined };
+    const handlers = {
+      'steady.work': async ({ args }) => {
+        onStart(args[0]);
+        await new Promise((done) => setTimeout(done, WORK_MS));
+      },
+    };
+    const done = admin.worker('steady', { queues: [QUEUE] }).run(handlers, options);
+    return async () => {
+      over.abort();
+      await done;
+    };
+  };
+  const starts = async () => {
+    const histogram = new Histogram();
+    const job = await admin.enqueue('steady.starts', [], { queue: QUEUE, priority: 100 });
+    histogram.merge((await admin.jobs.wait(job.id, { timeoutMs: 10_000 })).result);
+    return histogram;
+  };
+  return {
+    notes: ['Tocsin by `tocsin serve`, with the client over a socket.'],
+    enqueue: (stamps) => producer.enqueueMany(jobs(stamps)),
+    ...(mode === 'pulled' ? { work } : { starts }),
+    pids: () => [server.child.pid, workerd()],
+    depth: async () => (await call(port, 'GET', `/ojs/v1/queues/${QUEUE}/stats`)).available,
+    bytes: () => bytesBelow(state),
+    /** The runtime dies without notice; `serve` starts it again. */
+    kill: () => process.kill(workerd(), 'SIGKILL'),
+    close: async () => {
+      await producer.close();
+      await stop(server);
+      discard(directory);
+    },
+  };
+}
