@@ -355,7 +355,7 @@ describe('the documents list every member of', () => {
   it('the settings of a queue', () => {
     const settings = [
       ...keysOf('http/queues/config.ts', 'SETTINGS'),
-      ...keysOf('http/queues/bounds.ts', 'BOUND_SETTINGS'),
+      ...keysOf('http/queues/config.ts', 'BOUND_SETTINGS'),
     ];
     same(
       without(items(section('docs/reference/configuration.md', '## Settings of a queue')), 'backpressure'),

@@ -91,7 +91,7 @@ const SAID = {
   ],
   'docs/guides/schedules.md': [
     `Up to ${queue('features/cron/fire', 'MAX_WAITING')} fires wait`,
-    `the last ${queue('features/cron/notes', 'KEPT_EXECUTIONS')} jobs with their outcomes, the last ${queue('features/cron/notes', 'KEPT_SKIPS')} skipped fires`,
+    `the last ${queue('features/cron/fire', 'KEPT_EXECUTIONS')} jobs with their outcomes, the last ${queue('features/cron/fire', 'KEPT_SKIPS')} skipped fires`,
   ],
   'docs/guides/steps.md': [
     `at most ${steps} names, ${stepBytes} of records, and ${mib(job('steps', 'MAX_ASIDE_BYTES'))} of results`,
@@ -259,7 +259,7 @@ const SAID = {
     `${mib(queue('store/block-cache', 'MAX_HEADS'))} of their heads and`,
     `${mib(queue('store/block-cache', 'MAX_BODIES'))} of bodies at most, regardless of the backlog`,
     `at most ${queue('store/singles', 'MAX_LIVE')}, of ${kib(queue('store/singles', 'MAX_CHARS'))} each`,
-    `An event may start ${queue('features/push/budget', 'CALLS_PER_EVENT')} calls`,
+    `An event may start ${queue('features/push/pump', 'CALLS_PER_EVENT')} calls`,
     `${mib(queue('store/running-logs', 'MAX_BYTES'))} for all attempts together`,
   ],
   'docs/guides/unique.md': [

@@ -1,17 +1,59 @@
 /** Runs `top` on a screen: keys and events go into the model, what it asks for is done, and what changed is drawn. */
 import type { QueueEvent } from '../../client/event';
 import type { Session } from '../../contract/session';
+import { own } from '../../job/own';
 import { TocsinError } from '../../producer/errors';
 import type { Screen } from '../output';
 import type { Api } from './api';
 import { heard, told } from './happen';
-import { keysIn } from './keys';
 import { begin, type Effect, type Next, stay, type TopState } from './model';
 import type { PagePlace } from './page';
 import { perform, problemOf } from './perform';
 import { press } from './press';
 import { render } from './render';
 import { painted } from './style';
+
+const NAMED: Readonly<Record<string, string>> = {
+  '\r': 'Enter',
+  '\n': 'Enter',
+  '\t': 'Tab',
+  '\x7f': 'Backspace',
+  '\b': 'Backspace',
+  '\x03': 'C-c',
+  '\x0c': 'C-l',
+  '\x15': 'C-u',
+  '\x1a': 'C-z',
+  '\x1b': 'Escape',
+  '\x1b[A': 'Up',
+  '\x1b[B': 'Down',
+  '\x1b[C': 'Right',
+  '\x1b[D': 'Left',
+  '\x1bOA': 'Up',
+  '\x1bOB': 'Down',
+  '\x1bOC': 'Right',
+  '\x1bOD': 'Left',
+  '\x1b[H': 'Home',
+  '\x1b[1~': 'Home',
+  '\x1bOH': 'Home',
+  '\x1b[F': 'End',
+  '\x1b[4~': 'End',
+  '\x1bOF': 'End',
+  '\x1b[5~': 'PageUp',
+  '\x1b[6~': 'PageDown',
+  '\x1b[Z': 'BackTab',
+};
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what a terminal sends
+const PIECES = /\x1b\[[0-9;?]*[ -/]*[@-~]|\x1bO[A-Za-z]|\x1b|[\x00-\x1f\x7f]|[^\x00-\x1f\x7f]/gu;
+
+/** The keys in what the terminal has sent at once. Sequences that mean nothing here are left out. */
+function keysIn(bytes: string): string[] {
+  return [...bytes.matchAll(PIECES)].flatMap(([piece]) => {
+    const name = own(NAMED, piece);
+    if (name !== undefined) return [name];
+    return piece < ' ' ? [] : [piece];
+  });
+}
 
 /** Events of this time are sent together, in ms. */
 const BATCH_MS = 800;

@@ -8,7 +8,7 @@ import type { Selection } from '../../job/filter';
 import type { BulkAction, BulkAnswer } from '../../rpc/operations';
 import { type Answer, type AppContext, json } from '../context';
 import type { JsonObject } from '../request/body';
-import { filterFromBody } from '../request/filter/from-body';
+import { filterFromBody } from '../request/filter/read';
 import { beginKeyed, REPLAYED } from '../request/idempotency';
 import { integerParam } from '../request/query';
 import { locationOf, renderPreview } from './render';

@@ -17,7 +17,7 @@ import { answerRetried } from '../jobs/again';
 import { answerJob, envelopesOf } from '../jobs/render';
 import { type JsonObject, readBody, readOptionalBody } from '../request/body';
 import { readAge } from '../request/filter/conditions';
-import { filterFromBody } from '../request/filter/from-body';
+import { filterFromBody } from '../request/filter/read';
 import { holdPage } from '../request/held';
 import { requireConfirmation } from '../request/many-jobs';
 import { mayCreate } from '../request/new-queues';

@@ -27,7 +27,7 @@ import { allOrNoneByFilter, operateByFilter as operate, previewByFilter } from '
 import { allOrNoneSummary, answerSummary, notApplied } from '../bulk/render';
 import { type Answer, type AppContext, json } from '../context';
 import { MAX_BATCH_BYTES, readBody } from '../request/body';
-import { filterFromQuery } from '../request/filter/from-query';
+import { filterFromQuery } from '../request/filter/read';
 import { holdPage } from '../request/held';
 import { REPLAYED } from '../request/idempotency';
 import { readAtomicity, requireConfirmation } from '../request/many-jobs';

@@ -2,7 +2,7 @@
 import { countJobs, listJobs } from '../../across/job-list';
 import { jobs } from '../../contract/jobs';
 import { type AppContext, json } from '../context';
-import { filterFromQuery } from '../request/filter/from-query';
+import { filterFromQuery } from '../request/filter/read';
 import { holdPage } from '../request/held';
 import { listMembers, readPaging } from '../request/pagination';
 import { callJob } from '../request/path';

@@ -11,6 +11,8 @@ import {
   reader,
   readInteger,
   readList,
+  readNumber,
+  readObject,
   readPositive,
   readWord,
 } from '../../job/envelope/fields';
@@ -24,7 +26,68 @@ import { ANY_NUMBER, readKept, renderCount, renderKept } from '../../job/retenti
 import { checkRetryLayer } from '../../job/retry/validate';
 import { SCHEMA_MODES } from '../../job/schemas/misfit';
 import { type QueueConfig, type SettingsChange, STORAGE_BOUNDS } from '../../job/settings';
-import { BOUND_SETTINGS, readBackpressure, renderBounds, type Setting } from './bounds';
+
+const readStrategy: Reader<'reject' | 'drop_oldest'> = (value, field) => {
+  if (value === 'reject' || value === 'drop_oldest') return value;
+  if (value !== 'block') throw invalidRequest(field, `${field} must be reject or drop_oldest.`);
+  throw unsupported(`${field} "block" is not supported: a request cannot wait for room. Use reject and try again.`, {
+    field,
+  });
+};
+
+/** A setting: its name in {@link QueueConfig}, and the reader of its wire form. */
+interface Setting {
+  key: keyof QueueConfig;
+  read: Reader<unknown>;
+}
+
+const depth: Setting = { key: 'max_depth', read: readInteger(1, 10_000_000) };
+const overflow: Setting = { key: 'overflow', read: readStrategy };
+
+/** By their wire names at the top level. */
+const BOUND_SETTINGS: Record<string, Setting> = {
+  max_size: depth,
+  max_size_bytes: { key: 'max_bytes', read: readInteger(1, 2 ** 40) },
+  overflow_policy: overflow,
+};
+
+const NESTED: Record<string, Setting> = {
+  max_depth: depth,
+  strategy: overflow,
+  warning_threshold: { key: 'warning_threshold', read: readNumber(0, 1) },
+};
+
+/**
+ * Reads `backpressure` into settings; null returns all of them to their defaults.
+ * @param change the settings of the top level
+ * @throws {ApiError} 400 for a malformed member and where it contradicts the top level, 422 for one that is not offered
+ */
+function readBackpressure(value: unknown, change: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const given = value === null ? { max_depth: null, strategy: null, warning_threshold: null } : value;
+  const settings: Record<string, unknown> = {};
+  for (const [name, member] of Object.entries(readObject(given, 'backpressure'))) {
+    const field = `backpressure.${name}`;
+    const setting = Object.hasOwn(NESTED, name) ? NESTED[name] : undefined;
+    if (!setting) throw unsupported(`The queue setting ${field} ${notKnown(name, Object.keys(NESTED))}`, { field });
+    const read = member === null ? null : setting.read(member, field);
+    if (change[setting.key] !== undefined && change[setting.key] !== read) {
+      throw invalidRequest(field, `${field} contradicts the same setting at the top level.`);
+    }
+    settings[setting.key] = read;
+  }
+  return settings;
+}
+
+/** The wire form, in both spellings. */
+function renderBounds({ max_depth, max_bytes, overflow, warning_threshold }: QueueConfig) {
+  const nested = defined({ max_depth, strategy: overflow, warning_threshold });
+  return defined({
+    max_size: max_depth,
+    max_size_bytes: max_bytes,
+    overflow_policy: overflow,
+    backpressure: Object.keys(nested).length > 0 ? nested : undefined,
+  });
+}
 
 /** A number of seconds, or a duration with its unit; gives milliseconds. */
 const seconds: Reader<number> = (value, field) => {

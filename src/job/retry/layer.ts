@@ -2,14 +2,101 @@
  * Reads one layer as a user wrote it (`docs/guides/retries.md`): aliases, `_ms` twins, presets and durations become the
  * fields of a {@link RetryLayer}. A field not given stays absent, so that it can be inherited.
  */
-import { inPolicy, type Reader, reader, readInteger, readMeaning, readNumber, readWord } from '../envelope/fields';
-import { nullable } from '../envelope/members';
-import { ApiError, invalidPolicy } from '../errors';
+
+import { MAX_DURATION_MS, parseDuration } from '../duration';
+import {
+  inPolicy,
+  isObject,
+  type Reader,
+  readBoolean,
+  reader,
+  readInteger,
+  readMeaning,
+  readNumber,
+  readWord,
+} from '../envelope/fields';
+import { type Members, nullable, readMembers } from '../envelope/members';
+import { ApiError, invalidPolicy, invalidRequest } from '../errors';
 import { notKnown } from '../near-miss';
 import type { RetryInput } from '../record';
-import { readDuration, readJitter, readMs } from './jitter';
-import type { BackoffStrategy, RetryLayer } from './policy';
+import { type BackoffStrategy, DEFAULT_JITTER, type Jitter, type RetryLayer } from './policy';
 import { PRESETS } from './presets';
+
+/** A duration in any accepted form → ms. */
+const readDuration = reader(
+  parseDuration,
+  'must be a duration of at most 36500 days, such as 1500 (ms), "12.5s" or "PT5M"',
+);
+
+/** A field ending in `_ms`: an integer and nothing else → ms. */
+const readMs = reader(
+  (value) => (typeof value === 'number' ? parseDuration(value) : undefined),
+  `must be an integer number of milliseconds from 0 to ${MAX_DURATION_MS}`,
+);
+
+const MAX_FACTOR = 10;
+const DEFAULT_SHARE = 0.25;
+
+const readKind = readWord(['multiply', 'symmetric', 'additive', 'per_attempt', 'fraction']);
+
+/** An object with these members, beside `kind` and `deterministic`. */
+const readKindOf = <M extends Members>(members: M) =>
+  readMembers({ kind: readKind, ...members, deterministic: readBoolean }, (path) =>
+    invalidPolicy(path, notKnown(path, Object.keys(members))),
+  );
+
+const AMOUNT = { amount: readDuration, amount_ms: readMs };
+const readMultiply = readKindOf({ min: readNumber(0, MAX_FACTOR), max: readNumber(0, MAX_FACTOR) });
+const readAmount = readKindOf(AMOUNT);
+const readPerAttempt = readKindOf({ ...AMOUNT, step: readDuration, step_ms: readMs });
+const readFraction = readKindOf({ of: readNumber(0, 1) });
+
+/**
+ * Reads `jitter`. Members of another kind are unknown members. One bad member makes the whole unusable: a jitter is
+ * replaced as a whole and never completed from below.
+ * @throws {ApiError} 400; 422 for a member that the kind does not have
+ */
+function readJitter(value: unknown, path: string): Jitter | false {
+  if (typeof value === 'boolean') return value ? DEFAULT_JITTER : false;
+  if (!isObject(value)) throw invalidRequest(path, `${path} must be true, false or an object with a kind.`);
+  const kind = readKind(value.kind, `${path}.kind`);
+  /** A duration under one of its two names. */
+  const duration = (name: string, plain: number | undefined, twin: number | undefined) => {
+    if (plain !== undefined && twin !== undefined)
+      throw invalidPolicy(`${path}.${name}_ms`, `repeats ${name}: use one`);
+    return plain ?? twin;
+  };
+  const amountOf = ({ amount, amount_ms }: { amount?: number; amount_ms?: number }): number => {
+    const read = duration('amount', amount, amount_ms);
+    if (read === undefined) throw invalidPolicy(`${path}.amount`, `is required by jitter ${kind}`);
+    return read;
+  };
+  switch (kind) {
+    case 'multiply': {
+      const { min: low, max = 1.5, deterministic = false } = readMultiply(value, path);
+      const min = low ?? 0.5;
+      if (min > max)
+        throw invalidPolicy(
+          `${path}.${low === undefined ? 'max' : 'min'}`,
+          `min (${min}) must not exceed max (${max})`,
+        );
+      return { kind, min, max, deterministic };
+    }
+    case 'symmetric':
+    case 'additive': {
+      const { deterministic = false, ...rest } = readAmount(value, path);
+      return { kind, amount: amountOf(rest), deterministic };
+    }
+    case 'per_attempt': {
+      const { deterministic = false, step, step_ms, ...rest } = readPerAttempt(value, path);
+      return { kind, amount: amountOf(rest), step: duration('step', step, step_ms) ?? 0, deterministic };
+    }
+    case 'fraction': {
+      const { of = DEFAULT_SHARE, deterministic = false } = readFraction(value, path);
+      return { kind, of, deterministic };
+    }
+  }
+}
 
 export const MAX_ATTEMPTS = 2_147_483_647;
 export const MAX_COEFFICIENT = 1000;

@@ -11,11 +11,13 @@ import { STANDBY_MS } from '../../../durable/outbox';
 import { jobOf, scheduleOf } from '../../../job/cron/definition';
 import { dueFires } from '../../../job/cron/missed';
 import { nextFire } from '../../../job/cron/schedule';
-import { ApiError, notFound, type Outcome } from '../../../job/errors';
+import { ApiError, type ErrorData, notFound, type Outcome } from '../../../job/errors';
 import { decodeId, FIRST_CHOSEN, mintId } from '../../../job/ids';
 import type { NewJob } from '../../../job/record';
 import { TERMINAL_STATES } from '../../../job/states';
-import type { CronAcross, CronRun, CronView } from '../../../rpc/cron';
+import { cut } from '../../../job/text';
+import { formatInstant } from '../../../job/time';
+import type { CronAcross, CronRun, CronSkip, CronView } from '../../../rpc/cron';
 import type { EnqueuedJob } from '../../../rpc/receipts';
 import { cancel } from '../../jobs/cancel';
 import { enqueue } from '../../jobs/enqueue';
@@ -23,7 +25,86 @@ import { hasExpired } from '../../jobs/expire';
 import { find } from '../../read/find';
 import type { Named, Observed, QueueParts, Stored, Woken } from '../../store/parts';
 import { stateOf } from '../../store/rows';
-import { noteJob, noteRefusal, noteSkip } from './notes';
+
+const KEPT_EXECUTIONS = 50;
+const KEPT_SKIPS = 20;
+
+/** A job has been enqueued, or found to exist. @param own the id reserved for it */
+function noteJob(
+  q: Observed,
+  entry: CronView,
+  enqueued: EnqueuedJob,
+  tick: number | undefined,
+  now: number,
+  own?: string,
+): void {
+  const { id, type } = enqueued.record;
+  if (enqueued.deduplicated && id !== own) {
+    if (tick !== undefined) noteSkip(q, entry, { tick, at: now, reason: 'unique', job_id: id });
+    return;
+  }
+  noteRun(q, entry, { id, type }, tick, now);
+}
+
+const entryOf = ({ name, expression, timezone }: CronView['definition']) => ({
+  cron_name: name,
+  cron_expression: expression,
+  timezone,
+});
+
+function noteRun(
+  q: Observed,
+  { definition, run }: CronView,
+  job: { id: string; type: string },
+  tick: number | undefined,
+  now: number,
+): void {
+  run.runs++;
+  if (tick !== undefined) run.fires++;
+  run.last_run_at = now;
+  run.last_job = job.id;
+  const execution = { job_id: job.id, ...(tick !== undefined && { tick }), at: now };
+  run.history = [...run.history, execution].slice(-KEPT_EXECUTIONS);
+  q.observed.events.add('cron.triggered', definition.name, now, {
+    ...entryOf(definition),
+    job_id: job.id,
+    job_type: job.type,
+    run_count: run.runs,
+    ...(tick !== undefined && { scheduled_time: formatInstant(tick) }),
+    actual_time: formatInstant(now),
+  });
+}
+
+/** A job was refused. @param own the id reserved for it */
+function noteRefusal(q: Observed, entry: CronView, tick: number, error: ErrorData, now: number, own?: string): void {
+  const { existing_job_id } = error.details ?? {};
+  const existing = typeof existing_job_id === 'string' && existing_job_id !== '' ? existing_job_id : undefined;
+  // An earlier try succeeded, and was cut off before it could note it.
+  if (own !== undefined && existing === own) {
+    noteRun(q, entry, { id: own, type: String(entry.definition.template.type) }, tick, now);
+    return;
+  }
+  noteSkip(q, entry, {
+    tick,
+    at: now,
+    reason: error.code === 'duplicate' ? 'unique' : 'refused',
+    ...(existing !== undefined && { job_id: existing }),
+    ...(error.code !== 'duplicate' && { message: cut(error.message, 500) }),
+  });
+}
+
+function noteSkip(q: Observed, { definition, run }: CronView, skip: CronSkip): void {
+  run.skips++;
+  run.skipped = [...run.skipped, skip].slice(-KEPT_SKIPS);
+  q.observed.events.add('cron.skipped', definition.name, skip.at, {
+    ...entryOf(definition),
+    reason: skip.reason,
+    scheduled_time: formatInstant(skip.tick),
+    ...(skip.until !== undefined && { scheduled_until: formatInstant(skip.until) }),
+    ...(skip.job_id !== undefined && { active_job_id: skip.job_id }),
+    ...(skip.message !== undefined && { message: skip.message }),
+  });
+}
 
 /** Fires of one entry that may wait for the previous job. */
 const MAX_WAITING = 100;

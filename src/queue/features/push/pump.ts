@@ -28,7 +28,6 @@ import type { Claimed } from '../../jobs/claim';
 import type { JobRow } from '../../store/job-row';
 import { queueOpensAt } from '../../store/limits/queue-limit';
 import { counted } from '../../store/shutdown';
-import { CallBudget } from './budget';
 import { RunningCalls } from './calls';
 import { childMessages } from './children';
 import { forgetGathered, gatheredFor } from './chunked';
@@ -37,6 +36,27 @@ import { CallRunner } from './runner';
 import { PushSelector } from './select';
 import { type PushTarget, viewOf } from './target';
 import { PushWaits } from './waits';
+
+export const CALLS_PER_EVENT = 30;
+
+export class CallBudget {
+  private left: number;
+
+  constructor(calls = CALLS_PER_EVENT) {
+    this.left = calls;
+  }
+
+  get remaining(): number {
+    return this.left;
+  }
+
+  /** Takes one call. Answers false when none is left. */
+  take(): boolean {
+    if (this.left === 0) return false;
+    this.left--;
+    return true;
+  }
+}
 
 export class Pump implements Feature {
   private readonly targets: readonly PushTarget[];

@@ -1,7 +1,7 @@
 /** What the deployment goes by, and what can be set of it here. */
 
 import { Badge } from '../../components/badge';
-import { Facts, openTab, PageHead, Section, Tabs } from '../../components/page';
+import { Facts, Loaded, openTab, PageHead, Section, Tabs } from '../../components/page';
 import { Button, Foreign, Words } from '../../components/text';
 import { act } from '../../core/dialogs';
 import { connection, held, paused, setPaused } from '../../core/live';
@@ -10,9 +10,94 @@ import { setTheme, type Theme, theme } from '../../core/theme';
 import { Configuration, Keys } from './configuration';
 import { Deployment } from './deployment';
 import { Pools } from './pools';
-import { RetryCalculator } from './retry';
 import { Schemas } from './schemas';
 import './page.css';
+import type { RetryPreview } from '../../../contract/system';
+import { errorAt, Field, SelectField } from '../../components/form';
+import { JsonSection } from '../../components/json';
+import { named } from '../../components/list';
+import { RetryCurve } from '../../components/retry-curve';
+import { api, useResource } from '../../core/api';
+import { query, setQuery } from '../../core/router';
+
+const PRESETS = ['ojs', 'zzz', 'chasqui', 'zizq', 'sidekiq'];
+const STRATEGIES = ['exponential', 'linear', 'polynomial', 'constant'];
+
+/** The members of the URL, with the member of the policy that each is. */
+const MEMBERS: readonly (readonly [name: string, member: string, read: (text: string) => unknown])[] = [
+  ['preset', 'preset', String],
+  ['strategy', 'backoff_strategy', String],
+  ['base', 'initial_interval', durationOf],
+  ['factor', 'backoff_coefficient', numberOf],
+  ['max', 'max_interval', (text) => (text === 'none' ? null : durationOf(text))],
+  ['jitter', 'jitter', (text) => text === 'on'],
+];
+
+function numberOf(text: string): unknown {
+  return Number.isNaN(Number(text)) ? text : Number(text);
+}
+
+/** A bare number is in seconds. */
+function durationOf(text: string): unknown {
+  return /^[\d.]+$/.test(text) ? `${text}s` : text;
+}
+
+function RetryCalculator() {
+  const policy = Object.fromEntries(
+    MEMBERS.flatMap(([name, member, read]) => (query(name) === '' ? [] : [[member, read(query(name))]])),
+  );
+  const asked = numberOf(query('attempts') || '10');
+  const preview = useResource(
+    (signal) => api.post<RetryPreview>('admin/retry/preview', { policy, attempts: asked }, { signal }),
+    [JSON.stringify(policy), asked],
+  );
+  const field = (name: string, label: string, placeholder: string, hint: string, member: string) => (
+    <Field label={label} hint={hint} error={errorAt(preview.error, member)}>
+      <input
+        value={query(name)}
+        placeholder={placeholder}
+        autocomplete="off"
+        spellcheck={false}
+        onInput={({ currentTarget }) => setQuery({ [name]: currentTarget.value.trim() }, { replace: true })}
+      />
+    </Field>
+  );
+  return (
+    <div class="calculator">
+      <form class="card" onSubmit={(event) => event.preventDefault()}>
+        <Choice name="preset" label="Begins with" all="Default of the deployment" of={PRESETS} />
+        <Choice name="strategy" label="Strategy" all="Unchanged" of={STRATEGIES} />
+        {field('base', 'First delay', '1s', 'A duration: 500ms, 15s, 1m', 'retry.initial_interval')}
+        {field('factor', 'Factor', '2', 'Base of exponential, exponent of polynomial', 'retry.backoff_coefficient')}
+        {field('max', 'Maximum delay', '5m', 'A duration, or none', 'retry.max_interval')}
+        <Choice name="jitter" label="Jitter" all="Unchanged" of={['on', 'off']} />
+        {field('attempts', 'Failures shown', '10', '1 to 100', 'attempts')}
+      </form>
+      <div>
+        <Loaded of={preview}>
+          {({ delays, effective }) => (
+            <>
+              <RetryCurve delays={delays} />
+              <JsonSection title="The policy" value={effective} open={1} />
+            </>
+          )}
+        </Loaded>
+      </div>
+    </div>
+  );
+}
+
+function Choice(props: { name: string; label: string; all: string; of: readonly string[] }) {
+  const { name, label, all, of: options } = props;
+  return (
+    <SelectField
+      label={label}
+      value={query(name)}
+      onChange={(value) => setQuery({ [name]: value })}
+      options={{ '': all, ...named(options) }}
+    />
+  );
+}
 
 const PARTS = [
   { id: 'configuration', label: 'Configuration', show: Configuration },

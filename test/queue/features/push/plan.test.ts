@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { CALLS_PER_EVENT, CallBudget } from '../../../../src/queue/features/push/budget';
 import { CallPlan, type Passenger } from '../../../../src/queue/features/push/plan';
+import { CALLS_PER_EVENT, CallBudget } from '../../../../src/queue/features/push/pump';
 
 const job = (key: number, change: Partial<Passenger> = {}): Passenger => ({
   key,
