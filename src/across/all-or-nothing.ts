@@ -8,6 +8,7 @@
  */
 import type { Env } from '../config';
 import { unwrap } from '../job/errors';
+import type { IdPlace } from '../rpc/ids';
 import type { IdempotencyKey } from '../rpc/receipts';
 import { queueObject } from '../rpc/stubs';
 
@@ -26,8 +27,8 @@ export interface Prepared<T> {
 
 export interface BatchSteps<T> {
   prepare: () => Promise<Prepared<T>>;
-  /** Runs when every queue has agreed. */
-  beforeDeciding?: (() => Promise<void>) | undefined;
+  /** Jobs that the decision cancels, in any queue: nothing is cancelled for a batch that is refused. */
+  replaced?: readonly IdPlace[] | undefined;
   /** The answer is remembered under this key in the transaction that decides. */
   once?: IdempotencyKey | undefined;
 }
@@ -39,11 +40,10 @@ export interface BatchSteps<T> {
  */
 export async function allOrNothing<T>(env: Env, participants: Participants, steps: BatchSteps<T>): Promise<T> {
   const { batch, coordinator, others } = participants;
-  const { prepare, beforeDeciding, once } = steps;
+  const { prepare, replaced = [], once } = steps;
   let prepared: Prepared<T>;
   try {
     prepared = await prepare();
-    if (prepared.agreed) await beforeDeciding?.();
   } catch (error) {
     await giveUp(env, participants);
     throw error;
@@ -54,11 +54,22 @@ export async function allOrNothing<T>(env: Env, participants: Participants, step
     return answer;
   }
   const remembered = once && { idempotency: once, receipt: answer };
-  const decision = await queueObject(env, coordinator).decideBatch<T>(batch, [...others], remembered);
-  if (decision.ok && decision.value === null) return answer;
+  const decision = await queueObject(env, coordinator).decideBatch<T>(batch, [...others], remembered, [...replaced]);
+  if (decision.ok && decision.value === null) {
+    await cancelNow(env, replaced);
+    return answer;
+  }
   // The decision was refused, or the same request was faster.
   await giveUp(env, participants);
   return unwrap(decision) as T;
+}
+
+/** The answer need not wait for the messages of the decision. What fails here is left to them. */
+async function cancelNow(env: Env, jobs: readonly IdPlace[]): Promise<void> {
+  const queues = Map.groupBy(jobs, ({ queue }) => queue);
+  await Promise.allSettled(
+    [...queues].map(([queue, at]) => queueObject(env, queue).cancelSteps(at.map(({ id }) => id))),
+  );
 }
 
 /** Abandons a batch that may have been prepared. Creates no queue. */

@@ -129,8 +129,8 @@ async function statesOf(env: Env, places: readonly IdPlace[]): Promise<Map<strin
 export interface BatchOptions {
   /** UUIDv7 under which fingerprints are reserved; the id of the batch, if it needs one. */
   ticket?: string | undefined;
-  /** Runs when every queue has agreed and before the decision; then even one queue prepares and decides. */
-  beforeDeciding?: (() => Promise<void>) | undefined;
+  /** Jobs that the decision cancels; then even one queue prepares and decides. */
+  replaced?: readonly IdPlace[] | undefined;
   /** Adds the existing jobs that entries stand for. */
   complete?: ((jobs: readonly EnqueuedJob[]) => EnqueuedJob[]) | undefined;
   /** The answer is remembered under this key, by the first queue. */
@@ -142,7 +142,7 @@ export interface BatchOptions {
 export async function enqueueAcross(
   env: Env,
   groups: readonly BatchGroup[],
-  { ticket, beforeDeciding, complete, idempotency, here }: BatchOptions = {},
+  { ticket, replaced, complete, idempotency, here }: BatchOptions = {},
 ): Promise<EnqueuedJob[]> {
   const finish = (receipts: readonly EnqueueReceipt[]) => {
     const jobs = inBatchOrder(groups, receipts);
@@ -151,7 +151,7 @@ export async function enqueueAcross(
   const [first, ...rest] = groups;
   if (!first) return finish([]);
   // A queue that remembers its answer must know all of it.
-  const isAlone = rest.length === 0 && !beforeDeciding && !(idempotency && complete);
+  const isAlone = rest.length === 0 && !replaced && !(idempotency && complete);
   if (isAlone) {
     // An answer that stays in the object need not be packed.
     const sent = here?.queue === first.queue ? first.jobs : pack(first.jobs);
@@ -162,7 +162,7 @@ export async function enqueueAcross(
   const participants: Participants = { batch: ticket ?? uuidv7(), coordinator: first.queue, others };
   const { jobs } = await allOrNothing<EnqueueReceipt>(env, participants, {
     prepare: async () => ({ agreed: true, answer: { jobs: finish(await prepare(env, groups, participants)) } }),
-    beforeDeciding,
+    replaced,
     once: idempotency,
   });
   return jobs;

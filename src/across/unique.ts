@@ -5,9 +5,10 @@
 import { v7 as uuidv7 } from 'uuid';
 import type { Env } from '../config';
 import { inParallel } from '../durable/parallel';
-import { atIndex, duplicate, unwrap } from '../job/errors';
+import { atIndex, duplicate } from '../job/errors';
 import type { JobView, UniquePolicy } from '../job/record';
 import { type Candidate, ConflictPlanner, isEarlierEntry, type Placement } from '../job/unique/conflicts';
+import type { IdPlace } from '../rpc/ids';
 import type { Wanted } from '../rpc/locks';
 import type { UniqueConflicts, UniqueQuestion } from '../rpc/queue';
 import type { EnqueuedJob, IdempotencyKey } from '../rpc/receipts';
@@ -52,11 +53,11 @@ export async function enqueueReserved(
       Date.now(),
     );
     const groups = coordinatedBy(coordinator, groupByQueue(resolution.entries));
-    const { cancels, complete } = resolution;
+    const { replaced, complete } = resolution;
     const enqueue = () =>
       enqueueAcross(env, groups, {
         ticket: reservations.ticket,
-        ...(cancels.length > 0 && { beforeDeciding: () => cancelAll(env, cancels) }),
+        ...(replaced.length > 0 && { replaced }),
         complete,
         idempotency,
       });
@@ -125,19 +126,11 @@ async function existingDuplicate(
   return seen && { ...seen, deduplicated: true };
 }
 
-/** Cancels jobs that are replaced. A job that has ended by now does not conflict either. */
-async function cancelAll(env: Env, jobs: readonly JobView[]): Promise<void> {
-  await inParallel(jobs, async ({ record: { id, queue } }) => {
-    const outcome = await queueObject(env, queue).cancel(id);
-    if (!outcome.ok && outcome.error.status !== 404 && outcome.error.code !== 'conflict') unwrap(outcome);
-  });
-}
-
 interface Resolution {
   /** The rest to enqueue, each in its place. */
   entries: (BatchEntry | undefined)[];
   /** Jobs of other queues that are replaced. */
-  cancels: JobView[];
+  replaced: IdPlace[];
   /** One job for each entry, given those that were enqueued. */
   complete: (enqueued: readonly EnqueuedJob[]) => EnqueuedJob[];
 }
@@ -152,17 +145,17 @@ function resolveConflicts(entries: readonly BatchEntry[], answers: Answers, now:
   // Entries of one queue are left to that queue.
   const planner = new ConflictPlanner<RemoteJob>(now, (index, earlier) => queueOf(index) !== queueOf(earlier));
   const superseded = new Set<number>();
-  const cancels = new Map<string, JobView>();
+  const replaced = new Map<string, IdPlace>();
   const placements = entries.map(({ job }, index) => {
     try {
-      const candidates = (answers.get(index) ?? []).flatMap(remoteJobs).filter(({ id }) => !cancels.has(id));
+      const candidates = (answers.get(index) ?? []).flatMap(remoteJobs).filter(({ id }) => !replaced.has(id));
       const placement = planner.place(
         job,
         candidates.sort((a, b) => (b.createdAt ?? 0) - (a.createdAt ?? 0)),
       );
-      for (const replaced of 'replaces' in placement ? placement.replaces : []) {
-        if (isEarlierEntry(replaced)) superseded.add(replaced.index);
-        else if (replaced.view) cancels.set(replaced.id, replaced.view);
+      for (const job of 'replaces' in placement ? placement.replaces : []) {
+        if (isEarlierEntry(job)) superseded.add(job.index);
+        else if (job.view) replaced.set(job.id, { id: job.id, queue: job.view.record.queue });
       }
       return placement;
     } catch (error) {
@@ -175,7 +168,7 @@ function resolveConflicts(entries: readonly BatchEntry[], answers: Answers, now:
       const { queue } = entries[index] as BatchEntry;
       return { queue, job: superseded.has(index) ? { ...placement.job, superseded: true } : placement.job };
     }),
-    cancels: [...cancels.values()],
+    replaced: [...replaced.values()],
     complete: (enqueued) => withExisting(enqueued, placements),
   };
 }

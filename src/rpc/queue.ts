@@ -8,6 +8,7 @@ import type { JobView, UniquePolicy } from '../job/record';
 import type { QueueConfig } from '../job/settings';
 import type { JobState } from '../job/states';
 import type { DeadLetterPlace } from './failures';
+import type { IdPlace } from './ids';
 import type { Override, PatchRequest } from './operations';
 import type { EnqueueReceipt, IdempotencyKey, RememberedAnswer } from './receipts';
 import type { StateCounts } from './stats';
@@ -182,7 +183,7 @@ export interface QueueSettings {
 /** What a queue object answers: its table of verbs says what each means. */
 export type QueueApi = Omit<Answers<VerbTables['queue']>, 'decideBatch' | 'recall'> & {
   decideBatch<T = EnqueueReceipt>(
-    ...args: [batch: string, others: string[], answer?: RememberedAnswer<T>]
+    ...args: [batch: string, others: string[], answer?: RememberedAnswer<T>, replaced?: IdPlace[]]
   ): Promise<Outcome<T | null>>;
   recall<T = EnqueueReceipt>(idempotency: IdempotencyKey): Promise<Outcome<T | null>>;
 };

@@ -6,6 +6,7 @@ import type { SentJobs } from '../../job/message';
 import type { JobBody, JobView, UniquePolicy } from '../../job/record';
 import { blocks } from '../../job/unique/conflicts';
 import { readUnique } from '../../job/unique/policy';
+import type { IdPlace } from '../../rpc/ids';
 import type { BulkCheck, MovedJob, MoveRequest } from '../../rpc/operations';
 import type { UniqueQuestion } from '../../rpc/queue';
 import type { EnqueueReceipt, RememberedAnswer } from '../../rpc/receipts';
@@ -104,10 +105,16 @@ export const SEVERAL_VERBS = {
   /**
    * Decides a batch and commits this queue's share. Answers when the others have committed theirs, or after 5 s. 503
    * when it was abandoned meanwhile. With an answer to remember: an earlier answer under the same key, if there is one;
-   * the batch is then abandoned.
+   * the batch is then abandoned. Jobs that it replaces are cancelled by messages, wherever they are.
    */
-  async decideBatch(life, batch: string, others: string[], answer?: RememberedAnswer): Promise<Outcome<unknown>> {
-    const decided = await life.write((q, now) => batches.decideBatch(q, batch, others, now, answer));
+  async decideBatch(
+    life,
+    batch: string,
+    others: string[],
+    answer?: RememberedAnswer,
+    replaced?: IdPlace[],
+  ): Promise<Outcome<unknown>> {
+    const decided = await life.write((q, now) => batches.decideBatch(q, batch, others, now, answer, replaced));
     if (decided.ok && decided.value === null) await life.engine?.batches.told(batch);
     return decided;
   },

@@ -9,7 +9,7 @@ import type { Reservation, UniqueLockApi, Wanted } from '../../../src/rpc/locks'
 import { shardOf } from '../../../src/rpc/locks';
 import { unpackReceipt } from '../../../src/rpc/receipts';
 import { queueObject } from '../../../src/rpc/stubs';
-import { clock } from '../../support/clock';
+import { clock, until } from '../../support/clock';
 import { TestQueue } from '../../support/queue';
 import { server } from '../../support/server';
 import { enqueued, post, refusedFor } from './jobs';
@@ -75,6 +75,24 @@ describe('an enqueue that dies', () => {
     const { job, ticket } = await begin('a', { ttl_ms: 50 });
     const [made] = unpackReceipt(unwrap(await queueObject(env, 'a').enqueue([job], ticket))).jobs;
     expect(await post('b', unique)).toMatchObject(refusedFor(made?.record.id));
+  });
+
+  it('cancels what it replaces in another queue with its decision, and not before', async () => {
+    const replaced = { id: await enqueued('b', unique), queue: 'b' };
+    const stateOfReplaced = async () => (await server.job(replaced.id)).state;
+    const abandoned = await begin('a', { ttl_ms: 50 });
+    unwrap(await queueObject(env, 'a').prepareBatch(abandoned.ticket, 'a', [abandoned.job]));
+    await queueObject(env, 'a').giveUpBatch(abandoned.ticket);
+    const refused = await queueObject(env, 'a').decideBatch(abandoned.ticket, [], undefined, [replaced]);
+    expect(refused).toMatchObject({ ok: false, error: { status: 503 } });
+    expect(await stateOfReplaced()).toBe('available');
+    await abandoned.release();
+    // Its caller dies when it has decided.
+    const { job, ticket } = await begin('a', { ttl_ms: 50 });
+    unwrap(await queueObject(env, 'a').prepareBatch(ticket, 'a', [job]));
+    unwrap(await queueObject(env, 'a').decideBatch(ticket, [], undefined, [replaced]));
+    await until(async () => (await stateOfReplaced()) === 'cancelled', 'its cancellation');
+    expect(await server.counts('a')).toMatchObject({ available: 1 });
   });
 
   it('between preparing and deciding leaves no job, and cannot decide any more', async () => {

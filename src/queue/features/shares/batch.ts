@@ -8,6 +8,7 @@
  * asks the coordinator after a while, which then abandons an undecided batch.
  */
 import { recallAnswer, rememberAnswer } from '../../../durable/inbox';
+import type { IdPlace } from '../../../rpc/ids';
 import type { RememberedAnswer } from '../../../rpc/receipts';
 import { isBounded, setShedding, shed } from '../../jobs/backpressure';
 import { giveUp, refuseGivenUp, tookTooLong } from '../../jobs/ticket';
@@ -16,13 +17,17 @@ import type { QueueParts } from '../../store/parts';
 import { abortAction, commitAction } from './action';
 import { abortJobs, commitJobs } from './enqueue';
 
-/** The coordinator's decision, with its own share committed. @throws {ApiError} 503 when it was abandoned meanwhile */
+/**
+ * The coordinator's decision, with its own share committed, and the jobs that it replaces in any queue to be cancelled.
+ * @throws {ApiError} 503 when it was abandoned meanwhile
+ */
 export function decideBatch<T>(
   q: QueueParts,
   batch: string,
   others: readonly string[],
   now: number,
   answer?: RememberedAnswer<T>,
+  replaced: readonly IdPlace[] = [],
 ): T | null {
   if (q.store.outbox.find(DECISION, batch) !== undefined) return null;
   const earlier = answer && recallAnswer<T>(q.store.inbox, answer.idempotency, now);
@@ -31,6 +36,7 @@ export function decideBatch<T>(
   if (!readShare(q, batch)) throw tookTooLong();
   if (others.length > 0) writeDecision(q, batch, others, now);
   commitBatch(q, batch, now);
+  q.store.runs.cancel(replaced);
   if (answer) rememberAnswer(q.store.inbox, answer.idempotency, answer.receipt, now);
   return null;
 }
