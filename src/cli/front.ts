@@ -8,6 +8,7 @@ import { once } from 'node:events';
 import { Agent, createServer, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { stripVTControlCharacters } from 'node:util';
 
 /** The header with the secret, and the variable that passes it to the Worker. */
@@ -34,6 +35,10 @@ const KEEP_MS = 75_000;
 /** Longest line and headers, as the runtime has it. */
 const MAX_HEADERS = 65_536;
 
+/** Answers of the queue that may have stacks, up to this size, bytes. */
+const OF_QUEUE = 'application/openjobspec+json';
+const MAX_READ = 1024 * 1024;
+
 const STARTING = '{"error":{"code":"unavailable","message":"The development server is starting.","retryable":true}}';
 
 export interface Front {
@@ -47,9 +52,14 @@ export interface Front {
 
 /**
  * Listens, and passes requests on to wrangler once its address is known. @param port 0: any @param ip as for wrangler
+ * @param reword what becomes of JSON answers of the queue
  * @throws {Error} where the port is taken
  */
-export async function openFront(port: number, ip = 'localhost'): Promise<Front> {
+export async function openFront(
+  port: number,
+  ip = 'localhost',
+  reword = (json: string): string => json,
+): Promise<Front> {
   const secret = randomBytes(24).toString('base64url');
   const agent = new Agent({ keepAlive: true, timeout: REST_MS });
   let inner: URL | undefined;
@@ -63,7 +73,7 @@ export async function openFront(port: number, ip = 'localhost'): Promise<Front> 
   });
   const serve = (message: IncomingMessage, answer: ServerResponse) => {
     if (!inner) return refuse(answer);
-    pass(message, answer, request({ ...target(message, headersOf(message, secret)), agent }));
+    pass(message, answer, request({ ...target(message, headersOf(message, secret)), agent }), reword);
   };
   const upgrade = (message: IncomingMessage, socket: Duplex) => {
     if (!inner) return socket.destroy();
@@ -124,12 +134,26 @@ function withoutDropped(raw: readonly string[]): string[] {
 }
 
 /** Bodies flow in both directions as they come; who leaves takes the other end along. */
-function pass(message: IncomingMessage, answer: ServerResponse, sent: ReturnType<typeof request>): void {
+function pass(
+  message: IncomingMessage,
+  answer: ServerResponse,
+  sent: ReturnType<typeof request>,
+  reword: (json: string) => string,
+): void {
   sent.on('response', (got) => {
-    answer.writeHead(got.statusCode ?? 502, got.statusMessage, withoutDropped(got.rawHeaders));
+    const { statusCode = 502, statusMessage, headers } = got;
+    const passed = withoutDropped(got.rawHeaders);
+    got.on('error', () => answer.destroy());
+    const hasBody = message.method !== 'HEAD';
+    if (hasBody && headers['content-type'] === OF_QUEUE && Number(headers['content-length']) <= MAX_READ) {
+      const length = passed.findIndex((part, at) => at % 2 === 0 && /^content-length$/i.test(part));
+      passed.splice(length, 2);
+      const end = (json: string) => answer.writeHead(statusCode, statusMessage, passed).end(reword(json));
+      return void text(got).then(end, () => answer.destroy());
+    }
+    answer.writeHead(statusCode, statusMessage, passed);
     answer.flushHeaders();
     got.pipe(answer);
-    got.on('error', () => answer.destroy());
   });
   sent.on('error', () => (answer.headersSent ? answer.destroy() : refuse(answer)));
   answer.on('close', () => sent.destroy());

@@ -2,25 +2,35 @@
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { createServer, request } from 'node:http';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
+import { pathToFileURL } from 'node:url';
 import { load } from './cli.mjs';
 
 const { openFront } = await load('front.ts');
 const { optionIn } = await load('option.ts');
+const { sourceFrames } = await load('source-frames.ts');
 
 describe('the server before wrangler', () => {
   let front;
   let inner;
   let gone;
   before(async () => {
-    front = await openFront(0, '127.0.0.1');
+    front = await openFront(0, '127.0.0.1', (json) => json.replace('raw', 'reworded'));
     inner = createServer({ requestTimeout: 0 }, async (message, answer) => {
       if (message.url === '/events') {
         answer.writeHead(200, { 'Content-Type': 'text/event-stream' });
         answer.flushHeaders();
         gone = once(answer, 'close');
         return;
+      }
+      if (message.url === '/queue' || message.url === '/own') {
+        const type = message.url === '/own' ? 'application/json' : 'application/openjobspec+json';
+        answer.writeHead(200, { 'Content-Type': type, 'Content-Length': 11 });
+        return void answer.end(message.method === 'HEAD' ? '' : '{"a":"raw"}');
       }
       if (message.url === '/echo')
         return void message.pipe(answer.writeHead(200, 'Fine', { 'Set-Cookie': ['a=1', 'b=2'] }));
@@ -148,6 +158,50 @@ describe('the server before wrangler', () => {
     await once(socket, 'close');
     const [refused] = await once(open('/other'), 'response');
     assert.deepEqual([refused.statusCode, await text(refused)], [401, 'no']);
+  });
+
+  it('gives stacks the places of the sources, by the bundle that they were recorded with', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'tocsin-frames-'));
+    try {
+      const bundle = join(folder, '.wrangler/tmp/dev-a/index.js');
+      mkdirSync(dirname(bundle), { recursive: true });
+      // Line 2, column 5 of the bundle is line 8, column 3 of the source.
+      writeFileSync(
+        `${bundle}.map`,
+        JSON.stringify({ version: 3, sources: ['../../../src/a.ts'], names: [], mappings: ';IAOE' }),
+      );
+      utimesSync(`${bundle}.map`, 1_000, 1_000);
+      const reword = sourceFrames(folder);
+      const place = `${pathToFileURL(bundle)}:2:5`;
+      const answer = (at, stack) =>
+        JSON.stringify({
+          args: [1e21, '"'],
+          error: { stack, code: 'x', details: {}, occurred_at: new Date(at).toISOString() },
+        });
+      const raw = `Error: "no"\n    at send (${place})\n    at new Promise (<anonymous>)`;
+      const mapped = raw.replace(place, 'src/a.ts:8:3');
+      assert.equal(reword(answer(1_000_001, raw)), answer(1_000_001, mapped));
+      // Of a bundle that is gone.
+      assert.equal(reword(answer(999_999, raw)), answer(999_999, raw));
+      utimesSync(`${bundle}.map`, 2_000, 2_000);
+      assert.equal(reword(answer(1_000_001, raw)), answer(1_000_001, mapped), 'it was seen before the edit');
+      assert.equal(reword(answer(1_000_002, raw)), answer(1_000_002, raw));
+      assert.equal(reword(answer(1_000_001, 'Error\n    at a.js:1:2')), answer(1_000_001, 'Error\n    at a.js:1:2'));
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+
+  it('rewords what the queue answers, and nothing else', async () => {
+    for (const [type, path] of [
+      ['application/openjobspec+json', '/queue'],
+      ['application/json', '/own'],
+    ]) {
+      const answer = await send(path);
+      assert.equal(answer.headers['content-type'], type);
+      assert.equal(await text(answer), path === '/queue' ? '{"a":"reworded"}' : '{"a":"raw"}');
+      assert.equal((await send(path, { method: 'HEAD' })).headers['content-length'], '11');
+    }
   });
 
   it('finds an option in either form', () => {

@@ -13,6 +13,7 @@ import { optionIn } from '../option';
 import type { Terminal } from '../output';
 import { runnableWrangler } from '../project/wrangler';
 import { findConfig, type WranglerConfig } from '../project/wrangler-config';
+import { sourceFrames } from '../source-frames';
 
 interface Options {
   port?: number;
@@ -94,7 +95,10 @@ async function frontFor(
   if (protocol === 'https') return undefined;
   const { value: ip = values.dev?.ip, rest } = optionIn(given, '--ip');
   try {
-    return { ...(await openFront(port, typeof ip === 'string' ? ip : undefined)), more: rest };
+    return {
+      ...(await openFront(port, typeof ip === 'string' ? ip : undefined, sourceFrames(process.cwd()))),
+      more: rest,
+    };
   } catch (error) {
     throw new CliError(error instanceof Error ? error.message : String(error), 'Choose another port with --port.');
   }

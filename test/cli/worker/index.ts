@@ -1,5 +1,5 @@
 /** A Worker with the queue and handlers of its own, and settings in code, for the tests of the program. */
-import { createTocsin, defineHandlers, SignalTimeoutError } from '../../../src/library';
+import { createTocsin, defineHandlers, SignalTimeoutError, UnrecoverableError } from '../../../src/library';
 
 export {
   DirectoryObject,
@@ -14,6 +14,9 @@ const handlers = defineHandlers({
   'greeting.write': (job) => `Hello, ${job.args[0]}!`,
   'greeting.all': async (_, ctx) => {
     for (const name of ['Ada', 'Ben']) await ctx.enqueue('greeting.write', [name]);
+  },
+  'greeting.refused': () => {
+    throw new UnrecoverableError('Nobody is greeted.');
   },
   'order.fulfil': async (job, ctx) => {
     const [order] = job.args;
