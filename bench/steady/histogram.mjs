@@ -2,7 +2,7 @@
  * Counts of values in buckets that are at most 0.8 % wide, so its memory does not follow the length of a run. Runs in Node and
  * in workerd.
  */
-const BITS = 7;
+const BITS = 8;
 const PARTS = 1 << BITS;
 
 /** Values are counted in units of 1/1000: microseconds when they are ms. At most 2^37 of those. */

@@ -6,6 +6,10 @@ import { OTHERS, price, priceElsewhere } from '../../bench/price.mjs';
 import { block, item } from '../../bench/report.mjs';
 import { startsOf } from '../../bench/scenarios/latency.mjs';
 import { median, quantile, summary } from '../../bench/stats.mjs';
+import { bad } from '../../bench/steady/bad.mjs';
+import { descriptor, lines } from '../../bench/steady/contract.mjs';
+import { Histogram } from '../../bench/steady/histogram.mjs';
+import { trends } from '../../bench/steady/load.mjs';
 import { cells, ratio } from '../../bench/table/figures.mjs';
 import { LINES, plan } from '../../bench/table/lines.mjs';
 
@@ -44,6 +48,70 @@ describe('the figures of the bench', () => {
     for (const step of ['tocsin library-64', 'tocsin http-64', 'floor single-64', 'bullmq single-64', 'bullmq start']) {
       assert.ok(steps.includes(step), step);
     }
+  });
+});
+
+describe('a steady load', () => {
+  it('is counted in buckets that are 0.8 % wide, however long it lasts', () => {
+    const histogram = new Histogram();
+    const values = Array.from({ length: 20_000 }, (_, n) => 0.01 * 1.0009 ** n);
+    for (const value of values) histogram.record(value);
+    for (const q of [0.001, 0.5, 0.95, 0.99, 0.999]) {
+      const exact = values[Math.ceil(q * values.length) - 1];
+      const found = histogram.quantile(q);
+      assert.ok(found >= exact * 0.999 - 0.001 && found <= exact * 1.008 + 0.001, `${q}: ${found}, not ${exact}`);
+    }
+    assert.equal(histogram.quantile(1), values.at(-1));
+    assert.ok(JSON.stringify(histogram).length < 40_000);
+    const sum = new Histogram();
+    sum.merge(histogram);
+    sum.merge(JSON.parse(JSON.stringify(histogram)));
+    assert.deepEqual([sum.total, sum.quantile(0.5)], [40_000, histogram.quantile(0.5)]);
+    assert.ok(Number.isNaN(new Histogram().quantile(0.5)));
+  });
+
+  it('compares its last ten minutes to its first ones', () => {
+    const sample = (second, ms, mb) => {
+      const histogram = new Histogram();
+      histogram.record(ms);
+      return { second, histogram, rss_mb: mb, stored_mb: mb };
+    };
+    const samples = Array.from({ length: 30 }, (_, n) => sample((n + 1) * 60, n < 10 ? 4 : n < 20 ? 9 : 6, 100 + n));
+    const { p99_last_to_first, rss_last_to_first } = trends(samples);
+    assert.deepEqual([Math.round(p99_last_to_first * 10), rss_last_to_first], [15, 1.183]);
+    assert.deepEqual(trends(samples.slice(0, 15)), {});
+  });
+
+  it('speaks the lines of the long-horizon contract', () => {
+    const at = new Date(0);
+    const sample = { claim_p50_ms: 3.2, queue_depth: 0, rss_mb: 1, phase: 'clean' };
+    const [first, second, ...rest] = lines('pulled', sample, at)
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    const about = {
+      t: '1970-01-01T00:00:00.000Z',
+      system: 'pulled',
+      kind: 'adapter',
+      subject_kind: 'adapter',
+      subject: '',
+    };
+    assert.deepEqual(first, { ...about, metric: 'claim_p50_ms', value: 3.2, window_s: 5, phase: 'clean' });
+    assert.deepEqual([second.metric, rest], ['queue_depth', []]);
+    assert.equal(JSON.parse(descriptor('pulled', at)).kind, 'descriptor');
+  });
+
+  it('has bad days, whose events happen while it lasts', () => {
+    const kill = () => undefined;
+    const { events } = bad({ kill }, { bad: 'runtime', seconds: 180, rate: 800 });
+    assert.deepEqual(
+      events.map(([second]) => second),
+      [30, 90, 150],
+    );
+    const day = bad({ kill }, { bad: 'phases', seconds: 100, rate: 800 });
+    assert.deepEqual([5, 35, 50, 65, 99].map(day.phaseAt), ['warm-up', 'clean', 'pressure', 'kill', 'recovery']);
+    assert.deepEqual([day.rate(35), day.rate(50)], [800, 1_600]);
+    assert.ok(Math.abs(day.events[0][0] - 60) < 1e-9);
   });
 });
 
