@@ -1,11 +1,17 @@
-/** Bad days: what happens to Tocsin while the load goes on. Each is judged by how soon the load is carried as before. */
+/** Bad days: what happens to Tocsin while the load goes on, and how soon it is carried as before. */
 
-/** By name, what is said of it. */
+/** By name: what is said of it, where the jobs run, and for how long a cause lasts, s. */
 export const BAD = {
-  runtime: 'the runtime is killed each minute',
-  worker: 'the worker is killed each minute',
-  phases: 'warm-up, clean, pressure, kill, recovery',
+  worker: { title: 'the worker is killed each minute', mode: 'pulled', lasts: 0, run: 'killWorker' },
+  runtime: { title: 'the runtime is killed each minute', mode: 'pulled', lasts: 0, run: 'kill' },
+  handler: { title: 'the handler answers nothing for 30 s', mode: 'pushed', lasts: 30, run: 'silence' },
+  backlog: { title: 'another queue gets a million jobs', mode: 'pulled', lasts: 0, run: 'fillAnother' },
+  storage: { title: 'the queue is at its storage bound', mode: 'pulled', lasts: 0, run: 'boundStorage' },
+  phases: { title: 'warm-up, clean, pressure, kill, recovery', mode: 'pulled', lasts: 0, run: 'kill' },
 };
+
+/** Causes that come back each minute; the others come once, after a sixth of the time. */
+const AGAIN = ['worker', 'runtime'];
 
 /** Phases of the long-horizon contract, as shares of the whole, with the rate as a factor of the one that was ordered. */
 const PHASES = [
@@ -16,9 +22,11 @@ const PHASES = [
   ['recovery', 0.3, 1],
 ];
 
-/** The order for a day that is bad: with what happens when. */
+/** The order for a bad day: with what happens when, and samples each second. */
 export function bad(subject, order) {
   const { seconds, rate } = order;
+  const { lasts, run } = BAD[order.bad];
+  const happens = () => subject[run]();
   if (order.bad === 'phases') {
     let end = 0;
     const phases = PHASES.map(([name, share, factor]) => {
@@ -32,12 +40,28 @@ export function bad(subject, order) {
       ...order,
       rate: (second) => rate * phaseAt(second).factor,
       phaseAt: (second) => phaseAt(second).name,
-      events: [[kill.from, 'kill', subject.kill]],
+      events: [[kill.from, 'kill', happens]],
     };
   }
-  const what = order.bad === 'runtime' ? subject.kill : subject.killWorker;
   const events = [];
-  for (let second = Math.min(30, seconds / 2); second < seconds - 5; second += 60)
-    events.push([second, order.bad, what]);
-  return { ...order, events };
+  const every = AGAIN.includes(order.bad) ? 60 : seconds;
+  for (let second = Math.min(30, seconds / 6); second < seconds - 5; second += every) {
+    events.push([second, order.bad, happens]);
+  }
+  return { ...order, events, lasts, sampleMs: 1_000 };
+}
+
+/**
+ * After how many seconds from the end of each cause the load was carried again: nothing waits longer than a second's load, and as
+ * many jobs start as come. Undefined: not before the next one.
+ */
+export function recoveries(samples, { events, lasts = 0, rate }) {
+  return events.map(([second], at) => {
+    const from = second + lasts;
+    const until = events[at + 1]?.[0] ?? Number.POSITIVE_INFINITY;
+    const well = samples.find(
+      (one) => one.second >= from && one.second < until && one.queue_depth <= rate && one.completion_rate >= 0.9 * rate,
+    );
+    return well && Math.max(0, Math.round((well.second - from) * 10) / 10);
+  });
 }

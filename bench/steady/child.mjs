@@ -2,7 +2,7 @@
  * Loads one system, in a process of its own so that its CPU is that of the client alone. Prints a line of JSON for each sample, and
  * one with the summary.
  */
-import { bad } from './bad.mjs';
+import { bad, recoveries } from './bad.mjs';
 import { steadily } from './load.mjs';
 
 const order = JSON.parse(process.argv[2]);
@@ -15,8 +15,9 @@ try {
   else {
     print({ notes: subject.notes });
     const plan = order.bad === undefined ? order : bad(subject, order);
-    const { summary } = await steadily(subject, plan, (sample) => print({ sample }));
-    print({ summary });
+    const { summary, samples } = await steadily(subject, plan, (sample) => print({ sample }));
+    const recovered_s = order.bad && order.bad !== 'phases' ? recoveries(samples, plan) : undefined;
+    print({ summary: { ...summary, recovered_s } });
     await subject.close();
   }
   process.exit(0);

@@ -28,17 +28,18 @@ const PEERS = ['bullmq', 'graphile', 'pgboss'];
  * Loads each of the chosen systems at each rate, and prints a table. Resolves to whether all went well.
  * @param options.rate jobs/s, with commas between; absent: 800, 3,000 and 8,000
  * @param options.minutes of each; absent: 1
- * @param options.only names of systems, with commas between; absent: all, and with `bad` the pulled one
+ * @param options.only names of systems, with commas between; absent: all
  * @param options.bad what happens meanwhile; `all`: each in turn
  * @param options.contract a file for the lines of the long-horizon contract
  */
 export async function runSteady({ rate, minutes = '1', only, quick, bad, contract }, report) {
   const rates = (rate ?? (quick || bad ? '800' : '800,3000,8000')).split(',').map((text) => positive('rate', text));
   const seconds = quick ? 10 : 60 * positive('minutes', minutes);
-  const names = only?.split(',') ?? (bad ? ['pulled'] : Object.keys(SYSTEMS));
   const days = bad === undefined ? [undefined] : bad === 'all' ? Object.keys(BAD) : bad.split(',');
-  known('system', names, SYSTEMS);
   known('bad day', days, { ...BAD, undefined: '' });
+  const namesOn = (day) => (day ? [BAD[day].mode] : (only?.split(',') ?? Object.keys(SYSTEMS)));
+  const names = days.flatMap(namesOn);
+  known('system', names, SYSTEMS);
   const packages = names.some((name) => PEERS.includes(name)) ? installPeers() : {};
   const file = contract === undefined ? undefined : createWriteStream(contract);
   const notes = new Set();
@@ -46,14 +47,14 @@ export async function runSteady({ rate, minutes = '1', only, quick, bad, contrac
   try {
     for (const day of days) {
       for (const jobs of rates) {
-        for (const name of names) {
+        for (const name of namesOn(day)) {
           if (packages.problem && PEERS.includes(name)) {
             notes.add(`${SYSTEMS[name].title} was left out: ${packages.problem}`);
             continue;
           }
           const { title, ...which } = SYSTEMS[name];
           const order = { ...which, rate: jobs, seconds, bad: day, packages: packages.directory };
-          const subject = day === undefined ? title : `${title}, ${BAD[day]}`;
+          const subject = day === undefined ? title : `${title}, ${BAD[day].title}`;
           results.push({ title: subject, rate: jobs, ...(await load(order, { name, file, notes })) });
         }
       }
@@ -128,6 +129,10 @@ function print(results, notes) {
   const trends = results.filter(({ p99_last_to_first }) => p99_last_to_first !== undefined);
   const text = ({ title, rate, ...of }) =>
     `${title} at ${shown(rate)}/s, last ten minutes to first: p99 ${of.p99_last_to_first}, RSS ${of.rss_last_to_first}, stored ${of.stored_last_to_first}.`;
+  for (const { title, rate, recovered_s: seconds } of results) {
+    const text = (value) => (value === undefined ? 'not before the next one' : `${value} s`);
+    if (seconds) notes.add(`${title} at ${shown(rate)}/s: carried as before after ${seconds.map(text).join(', ')}.`);
+  }
   const about = 'CPU in ms a job. `left`: jobs that were enqueued and did not start within 30 s of the end.';
   console.log(`${[...notes, about, ...trends.map(text)].map(item).join('\n')}\n`);
 }

@@ -29,10 +29,12 @@ export const now = () => performance.timeOrigin + performance.now();
  * @typedef {object} Subject what is loaded
  * @property {(stamps: number[]) => Promise<unknown>} enqueue enqueues a job for each of these moments
  * @property {(onStart: (stamp: number) => void) => Promise<() => Promise<void>>} [work] starts the worker; answers how to stop it
+ * @property {(onCounted: (counted: object) => void) => () => void} [workApart] as `work`, of a worker that counts by itself
  * @property {() => Promise<Histogram>} [starts] the latencies since it was last asked, where the server runs the jobs
  * @property {() => number[]} pids of the server
  * @property {() => Promise<number>} depth jobs that wait
  * @property {() => number} bytes that are stored
+ * @property {() => Promise<number>} [completed] jobs that have ended well and are kept
  */
 
 /**
@@ -43,7 +45,11 @@ export const now = () => performance.timeOrigin + performance.now();
  * @param onSample gets each sample as it is taken
  * @returns the samples, and a summary
  */
-export async function steadily(subject, { rate, seconds, events = [], phaseAt }, onSample = () => undefined) {
+export async function steadily(
+  subject,
+  { rate, seconds, events = [], phaseAt, sampleMs = SAMPLE_MS },
+  onSample = () => undefined,
+) {
   const rateAt = typeof rate === 'function' ? rate : () => rate;
   const all = new Histogram();
   let window = new Histogram();
@@ -52,13 +58,20 @@ export async function steadily(subject, { rate, seconds, events = [], phaseAt },
     counts.started++;
     window.record(now() - stamp);
   };
-  const stopWork = await subject.work?.(onStart);
+  const onCounted = (counted) => {
+    const started = new Histogram();
+    started.merge(counted);
+    counts.started += started.total;
+    window.merge(started);
+  };
+  const stopWork = subject.workApart?.(onCounted) ?? (await subject.work?.(onStart));
   // Code is compiled and memory grows in the first seconds: they are not counted.
   await produce(subject, rateAt, WARM_UP_S, { enqueued: 0, refused: 0 });
-  while ((await depthOf(subject)) > 0) await delay(50);
+  await drained(subject);
   await subject.starts?.();
   window = new Histogram();
   counts.started = 0;
+  const before = await subject.completed?.();
   const samples = [];
   const begun = performance.now();
   const cpu = { server: usage(subject.pids()).cpuMs, client: process.cpuUsage() };
@@ -93,7 +106,7 @@ export async function steadily(subject, { rate, seconds, events = [], phaseAt },
   const isOver = () => performance.now() - begun >= seconds * 1_000;
   const sampling = (async () => {
     for (let n = 1; !isOver(); n++) {
-      await delay(Math.max(0, begun + n * SAMPLE_MS - performance.now()));
+      await delay(Math.max(0, begun + n * sampleMs - performance.now()));
       await sample();
     }
   })();
@@ -101,8 +114,9 @@ export async function steadily(subject, { rate, seconds, events = [], phaseAt },
   await produce(subject, rateAt, seconds, counts);
   await Promise.all([sampling, happening]);
 
-  const drainBegun = performance.now();
-  while ((await depthOf(subject)) > 0 && performance.now() - drainBegun < DRAIN_MS) await delay(50);
+  await drained(subject);
+  // What is in hand ends, too.
+  await delay(1_000);
   await stopWork?.();
   await sample();
   const client = process.cpuUsage(cpu.client);
@@ -112,7 +126,7 @@ export async function steadily(subject, { rate, seconds, events = [], phaseAt },
     seconds,
     ...percentiles(all),
     ...counts,
-    left: counts.enqueued - counts.started,
+    left: counts.enqueued - (subject.completed ? (await subject.completed()) - before : counts.started),
     server_cpu_ms: perJob(usage(subject.pids()).cpuMs - cpu.server),
     client_cpu_ms: perJob((client.user + client.system) / 1_000),
     rss_mb: samples.at(-1).rss_mb,
@@ -156,6 +170,12 @@ async function happen(events, begun, samples) {
     await run();
     if (samples.length > 0) samples.at(-1).event = name;
   }
+}
+
+/** Waits until nothing waits, or for as long as that may take. */
+async function drained(subject) {
+  const begun = performance.now();
+  while ((await depthOf(subject)) > 0 && performance.now() - begun < DRAIN_MS) await delay(50);
 }
 
 const depthOf = (subject) => subject.depth().catch(() => 1);

@@ -3,11 +3,18 @@ import { defineHandlers } from '../../../src/handler';
 import { Histogram } from '../histogram.mjs';
 
 let waited = new Histogram();
+let silentUntil = 0;
 
 export const handlers = defineHandlers({
   'steady.work': async (job) => {
+    const silentMs = silentUntil - Date.now();
+    if (silentMs > 0) await scheduler.wait(silentMs);
     waited.record(Date.now() - (job.args[0] as number));
     await scheduler.wait(1);
+  },
+  /** For so long no job is answered. */
+  'steady.silence': (job) => {
+    silentUntil = Date.now() + (job.args[0] as number);
   },
   /** The counts since it was last asked. */
   'steady.starts': () => {

@@ -1,4 +1,5 @@
 /** Tocsin as people run it on their own machine: `tocsin serve`, and the client over a socket. */
+import { fork } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -17,6 +18,12 @@ const root = fileURLToPath(new URL('../../../', import.meta.url));
 const QUEUE = 'steady';
 const CONCURRENCY = { concurrency: IN_HAND };
 const START_MS = 60_000;
+const WORKER = fileURLToPath(new URL('../worker.mjs', import.meta.url));
+/** What another queue gets, and in calls of how many. */
+const BACKLOG = 1_000_000;
+const CALL = 1_000;
+const SILENT_MS = 30_000;
+const STORAGE_BYTES = 20_000_000;
 
 /** Where the jobs run, and what `serve` is started with for it. */
 export const MODES = {
@@ -25,7 +32,7 @@ export const MODES = {
   own: ['--config', join(root, 'bench/steady/own/wrangler.toml')],
 };
 
-export async function open({ mode }) {
+export async function open({ mode, bad }) {
   const directory = scratch('tocsin-steady-');
   const program = join(directory, 'package/dist/cli/index.js');
   await writeBuilt();
@@ -65,6 +72,20 @@ export async function open({ mode }) {
       await done;
     };
   };
+  /** In a process of its own, which can be killed and is then started anew. */
+  let worker;
+  const workApart = (onCounted) => {
+    const begin = () => {
+      worker = fork(WORKER, [url, QUEUE]).on('message', onCounted);
+    };
+    begin();
+    killWorker = () => {
+      worker.kill('SIGKILL');
+      begin();
+    };
+    return () => worker.kill();
+  };
+  let killWorker;
   const starts = async () => {
     const histogram = new Histogram();
     const job = await admin.enqueue('steady.starts', [], { queue: QUEUE, priority: 100 });
@@ -74,10 +95,18 @@ export async function open({ mode }) {
   return {
     notes: ['Tocsin by `tocsin serve`, with the client over a socket.'],
     enqueue: (stamps) => producer.enqueueMany(jobs(stamps)),
-    ...(mode === 'pulled' ? { work } : { starts }),
+    ...(mode !== 'pulled' ? { starts } : bad === 'worker' ? { workApart } : { work }),
     pids: () => [server.child.pid, workerd()],
     depth: async () => (await call(port, 'GET', `/ojs/v1/queues/${QUEUE}/stats`)).available,
     bytes: () => bytesBelow(state),
+    completed: async () => (await call(port, 'GET', `/ojs/v1/queues/${QUEUE}/stats`)).completed,
+    killWorker: () => killWorker(),
+    silence: () => admin.enqueue('steady.silence', [SILENT_MS], { queue: QUEUE, priority: 100 }),
+    fillAnother: async () => {
+      const many = Array(CALL).fill({ type: 'steady.other', args: [PAYLOAD], options: { queue: 'another' } });
+      for (let n = 0; n < BACKLOG; n += CALL) await admin.enqueueMany(many);
+    },
+    boundStorage: () => admin.queues.configure(QUEUE, { maxStorageBytes: STORAGE_BYTES }),
     /** The runtime dies without notice; `serve` starts it again. */
     kill: () => process.kill(workerd(), 'SIGKILL'),
     close: async () => {
