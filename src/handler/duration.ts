@@ -1,26 +1,13 @@
 /** Recognises the durations that the queue accepts, so that a wrong one fails where it was written. */
+import { MAX_DURATION_MS, parseDuration } from '../job/duration';
 import type { Duration } from '../producer/envelope';
-
-/** 36500 days in ms, the longest duration there is. */
-const MAX_DURATION_MS = 3_153_600_000_000;
-
-const UNITS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 };
-const HUMAN = /^(\d+(?:\.\d+)?)(ms|[smhdw])$/;
-const NUMBER = String.raw`\d+(?:\.\d+)?`;
-const ISO = new RegExp(
-  `^P(?=\\d|T\\d)(?:(${NUMBER})W)?(?:(${NUMBER})D)?(?:T(?=\\d)(?:(${NUMBER})H)?(?:(${NUMBER})M)?(?:(${NUMBER})S)?)?$`,
-);
-/** Milliseconds of each group of {@link ISO}. */
-const ISO_UNITS = [UNITS.w, UNITS.d, UNITS.h, UNITS.m, UNITS.s];
 
 /** How long a handler waits for a signal or for jobs, unless it says otherwise. */
 export const DEFAULT_WAIT = '7d';
 
 /** The duration in whole milliseconds, or undefined when `value` is not one (or negative, or out of range). */
 export function durationMs(value: unknown): number | undefined {
-  const exact = typeof value === 'number' ? value : typeof value === 'string' ? parse(value) : undefined;
-  if (exact === undefined || !(exact >= 0 && exact <= MAX_DURATION_MS)) return undefined;
-  return Math.round(exact);
+  return parseDuration(typeof value === 'number' && value >= 0 ? Math.round(value) : value);
 }
 
 /** @throws {TypeError} when `value` is not a duration. */
@@ -42,12 +29,4 @@ export function msUntil(time: Date | number | string, what: string, now: number)
   const ms = requireTime(time, what).getTime() - now;
   if (ms <= MAX_DURATION_MS) return ms;
   throw new TypeError(`${what}: ${String(time)} is more than 36500 days from now`);
-}
-
-function parse(text: string): number | undefined {
-  if (/^\d+$/.test(text)) return Number(text);
-  const [, amount, unit] = HUMAN.exec(text) ?? [];
-  if (unit !== undefined) return Number(amount) * UNITS[unit as keyof typeof UNITS];
-  const iso = ISO.exec(text);
-  return iso ? ISO_UNITS.reduce((sum, ms, index) => sum + Number(iso[index + 1] ?? 0) * ms, 0) : undefined;
 }

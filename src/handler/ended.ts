@@ -1,4 +1,6 @@
 /** How a run ended: its result as text, or the outcome that what was thrown stands for. */
+import { MAX_RESULT_BYTES } from '../job/envelope/names';
+import { MAX_DEPTH, nestingDepth } from '../job/envelope/nesting';
 import { ignoreRejection, messageOf } from '../job/thrown';
 import { emptiedProblem } from '../producer/emptied';
 import { tellHooks } from './around';
@@ -17,7 +19,7 @@ import type { Logger } from './log';
 import { isExpected, snoozeOf } from './outcomes';
 import type { HandlerDelivery, Outcome } from './protocol';
 import type { Registration, Registry } from './registry';
-import { hasHalfCharacter, isOverflow, nestsDeeper } from './text';
+import { hasHalfCharacter, isOverflow } from './text';
 import type { HandlerContext, Job, RetryFunction } from './types';
 
 /**
@@ -44,7 +46,7 @@ function withChosenDelay(
   }
   // An async function would leave an unhandled rejection.
   ignoreRejection(answer);
-  const ms = durationMs(typeof answer === 'number' ? Math.round(answer) : answer);
+  const ms = durationMs(answer);
   if (ms === undefined) {
     log.error('the retry function did not return a duration; the queue decides the delay', {
       answer: messageOf(answer),
@@ -53,12 +55,6 @@ function withChosenDelay(
   }
   return { ...failure, retry_in: ms };
 }
-
-/** Largest result, in bytes of JSON. */
-export const MAX_RESULT_BYTES = 1_048_576;
-
-/** Deepest nesting of a result, its own braces included. */
-const MAX_DEPTH = 100;
 
 const TOO_DEEP = `The result nests more than ${MAX_DEPTH} levels deep.`;
 const NOT_TEXT =
@@ -126,7 +122,7 @@ export function resultText(result: unknown): string | undefined {
   if (bytes > MAX_RESULT_BYTES) {
     throw new UnkeptResult('result_too_large', `The result has ${bytes} bytes, at most ${MAX_RESULT_BYTES} are kept.`);
   }
-  if (nestsDeeper(json, MAX_DEPTH)) throw new UnkeptResult('result_too_deep', TOO_DEEP);
+  if (nestingDepth(json, MAX_DEPTH) > MAX_DEPTH) throw new UnkeptResult('result_too_deep', TOO_DEEP);
   if (hasHalfCharacter(json)) throw new UnkeptResult('result_not_text', NOT_TEXT);
   return json;
 }

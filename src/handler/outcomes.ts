@@ -46,16 +46,7 @@ const SHOWN_FAILURES = 10;
  * class PoisonPill extends UnrecoverableError {}
  * throw new PoisonPill('the image is not an image');
  */
-export class UnrecoverableError extends Error {
-  static {
-    // The queue recognises it by name, so the name must survive a minifier.
-    Object.defineProperty(UnrecoverableError.prototype, 'name', {
-      value: 'UnrecoverableError',
-      configurable: true,
-      writable: true,
-    });
-  }
-}
+export class UnrecoverableError extends Error {}
 
 /** An error that tells the queue what to do with the job. Made by {@link discard}, {@link retryIn} and their like. */
 export class OutcomeError extends Error {
@@ -98,12 +89,7 @@ export class SnoozeError extends OutcomeError {
  * The signal of a `ctx.waitFor` did not come within its timeout. Catch it to continue without the signal; otherwise the
  * job becomes a dead letter.
  */
-export class SignalTimeoutError extends UnrecoverableError {
-  static {
-    // A minifier renames the class, and policies name errors.
-    Object.defineProperty(SignalTimeoutError.prototype, 'name', { value: 'SignalTimeoutError', configurable: true });
-  }
-}
+export class SignalTimeoutError extends UnrecoverableError {}
 
 /** Why a step, or one try of it, failed. */
 export interface StepFailure {
@@ -120,11 +106,6 @@ export interface StepFailure {
  * the step; otherwise the job ends under `onExhaustion` of its own policy, because the step has had its tries.
  */
 export class StepError extends OutcomeError {
-  static {
-    // A minifier renames the class, and policies name errors.
-    Object.defineProperty(StepError.prototype, 'name', { value: 'StepError', configurable: true });
-  }
-
   /** How often it was tried, as far as is known. */
   readonly tries: number | undefined;
   /** The code of the last failure; its type is in `type`. */
@@ -159,11 +140,6 @@ interface ChildEnd extends StepFailure {
  * a dead letter, because the other one has had its retries.
  */
 export class ChildError extends UnrecoverableError {
-  static {
-    // A minifier renames the class, and policies name errors.
-    Object.defineProperty(ChildError.prototype, 'name', { value: 'ChildError', configurable: true });
-  }
-
   /** Undefined: it was never started. */
   readonly id: string | undefined;
   /** How it ended; undefined: it was never started. `completed`: its result is too large to be kept with this job. */
@@ -198,11 +174,6 @@ export class ChildError extends UnrecoverableError {
 
 /** Jobs that `ctx.runAll` waited for did not complete. Uncaught it ends the job as {@link ChildError} does. */
 export class ChildrenFailedError extends UnrecoverableError {
-  static {
-    // A minifier renames the class, and policies name errors.
-    Object.defineProperty(ChildrenFailedError.prototype, 'name', { value: 'ChildrenFailedError', configurable: true });
-  }
-
   readonly details: unknown;
 
   /** @param run its name in the handler @param jobs how many there were @param failures by their place in the list */
@@ -227,11 +198,12 @@ export class ChildrenFailedError extends UnrecoverableError {
  * The jobs of a `ctx.run` or `ctx.runAll` did not end within its timeout. Catch it to continue without them; otherwise
  * the job becomes a dead letter.
  */
-export class RunTimeoutError extends UnrecoverableError {
-  static {
-    // A minifier renames the class, and policies name errors.
-    Object.defineProperty(RunTimeoutError.prototype, 'name', { value: 'RunTimeoutError', configurable: true });
-  }
+export class RunTimeoutError extends UnrecoverableError {}
+
+// Minifiers rename classes; the queue, and policies, recognise these by name.
+const NAMED = { UnrecoverableError, SignalTimeoutError, StepError, ChildError, ChildrenFailedError, RunTimeoutError };
+for (const [name, { prototype }] of Object.entries(NAMED)) {
+  Object.defineProperty(prototype, 'name', { value: name, configurable: true, writable: true });
 }
 
 /** How long a thrown value asks to wait before the next run, without using an attempt, ms; undefined: it does not. */

@@ -138,7 +138,8 @@ function read(
   return { kind: 'job', deliveryId, workerId, job: job as unknown as Job, attempt: Number(attempt ?? 1) };
 }
 
-function parseJson(text: string): unknown {
+/** The value, or undefined where the text is not JSON. */
+export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

@@ -2,6 +2,8 @@
  * The handlers of a Worker by job type. They are checked once, when the module loads, so that a mistake stops the
  * deploy.
  */
+import { isJobType } from '../job/envelope/names';
+import { fnv1a } from '../job/fnv';
 import { UNDO_SUFFIX } from '../job/undo-names';
 import type { RetryPolicy } from '../job/wire';
 import { DEFAULT_NAMES, type EnqueueDefaults } from '../producer/defaults';
@@ -21,8 +23,6 @@ import { undoing, undoTable } from './undo';
 /** The type whose handler runs jobs that have no handler of their own. */
 export const CATCH_ALL = '*';
 
-const TYPE_NAME = /^[a-z][a-z0-9_-]*(\.[a-z][a-z0-9_-]*)*$/;
-const MAX_TYPE_LENGTH = 255;
 /** The longest timeout of a pushed job. */
 export const MAX_TIMEOUT_MS = 900_000;
 const MAX_ATTEMPTS = 2_147_483_647;
@@ -87,7 +87,7 @@ export class Registry {
     this.#byType = new Map(Object.entries(entries).map(([type, entry]) => [type, register(type, entry, around)]));
     for (const [type, entry] of Object.entries(entries)) this.#addUndo(type, entry);
     if (this.#byType.size === 0) throw new TypeError('handlers: there are none');
-    this.version = digest(JSON.stringify(this.#types()));
+    this.version = (fnv1a(JSON.stringify(this.#types())) >>> 0).toString(16).padStart(8, '0');
   }
 
   /** The handler for a job type: its own, else the catch-all. */
@@ -150,15 +150,8 @@ export class Registry {
   }
 }
 
-/** A short name for a text (FNV-1a, 32 bits). */
-function digest(text: string): string {
-  let hash = 0x811c9dc5;
-  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
-  return (hash >>> 0).toString(16).padStart(8, '0');
-}
-
 function register(type: string, entry: unknown, around: Around): Registration {
-  if (type !== CATCH_ALL && (type.length > MAX_TYPE_LENGTH || !TYPE_NAME.test(type))) {
+  if (type !== CATCH_ALL && !isJobType(type)) {
     throw wrong(type, 'is not a job type; use lower-case words joined by dots, such as "email.send"');
   }
   if (isFunction<HandlerFunction>(entry)) return { type, ...surrounded(entry, undefined, around) };

@@ -68,20 +68,7 @@ export async function runDelivery(
   const run = { delivery, registration, registry, host, log, journal, steps, time, isOpen: true };
   const { env, executionCtx, sink, draining = new RunSignal() } = host;
   const defaultsOf = (type: string) => registry.defaultsOf(type);
-  const parts = {
-    delivery,
-    env,
-    executionCtx,
-    aborter,
-    draining,
-    sink,
-    bound,
-    journal,
-    steps,
-    time,
-    voice,
-    defaultsOf,
-  };
+  const parts = { ...run, env, executionCtx, aborter, draining, sink, bound, voice, defaultsOf };
   const ctx = contextOf({ ...parts, isOpen: () => run.isOpen });
   const outcome = await outcomeOf(run, ctx, aborter);
   run.isOpen = false;

@@ -1,5 +1,6 @@
 /** The policy of one step: how often it is tried, after which pauses, and how long a try may take. */
 
+import { nestingDepth } from '../job/envelope/nesting';
 import { retryDelay } from '../job/retry/delay';
 import type { BackoffStrategy, RetryPolicy } from '../job/retry/policy';
 import type { Duration } from '../producer/envelope';
@@ -8,7 +9,7 @@ import { requireDuration } from './duration';
 import { failureOf, isListed } from './failure';
 import { type StepFailure, snoozeOf } from './outcomes';
 import { isObject } from './protocol';
-import { clip, hasHalfCharacter, nestsDeeper } from './text';
+import { clip, hasHalfCharacter } from './text';
 import type { StepContext, StepOptions } from './types';
 
 export interface StepPolicy {
@@ -145,7 +146,8 @@ export function nextTry(
 /** Details that the queue would store. */
 function keptDetails(details: unknown): { details?: unknown } {
   const json = JSON.stringify(details);
-  const isKept = json !== undefined && json.length <= MAX_DETAILS && !hasHalfCharacter(json) && !nestsDeeper(json, 90);
+  const isKept =
+    json !== undefined && json.length <= MAX_DETAILS && !hasHalfCharacter(json) && nestingDepth(json, 90) <= 90;
   return isKept ? { details } : {};
 }
 

@@ -13,29 +13,6 @@ export function clip(value: string, length: number): string {
   return short.replace(/\p{Surrogate}/gu, '\uFFFD');
 }
 
-/** Does JSON text nest more than `limit` levels deep? */
-export function nestsDeeper(json: string, limit: number): boolean {
-  let depth = 0;
-  for (let at = 0; at < json.length; at++) {
-    const char = json[at];
-    if (char === '"') at = endOfString(json, at + 1);
-    else if ((char === '[' || char === '{') && ++depth > limit) return true;
-    else if (char === ']' || char === '}') depth--;
-  }
-  return false;
-}
-
-/** Where the quote is that ends a string which begins at `from`. */
-function endOfString(json: string, from: number): number {
-  let at = json.indexOf('"', from);
-  for (; at >= 0; at = json.indexOf('"', at + 1)) {
-    let before = at;
-    while (json[before - 1] === '\\') before--;
-    if ((at - before) % 2 === 0) return at;
-  }
-  return json.length;
-}
-
 /** Does JSON text that `JSON.stringify` has written hold half of a character? It writes whole ones as they are. */
 export function hasHalfCharacter(json: string): boolean {
   if (!json.includes('\\u')) return false;

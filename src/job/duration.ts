@@ -9,8 +9,6 @@
  *
  * A day has 24 hours. As ISO 8601 has it, only the last component may carry a fraction (with `.` or `,`).
  */
-import { own } from './own';
-
 /** The longest duration that is accepted: 36500 days. */
 export const MAX_DURATION_MS = 3_153_600_000_000;
 
@@ -28,7 +26,7 @@ const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 const WEEK = 7 * DAY;
 
-const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: SECOND, m: MINUTE, h: HOUR, d: DAY, w: WEEK };
+const UNIT_MS = { ms: 1, s: SECOND, m: MINUTE, h: HOUR, d: DAY, w: WEEK };
 
 const DIGITS = /^\d+$/;
 const HUMANISED = /^(\d+(?:\.\d+)?)(ms|[smhdw])$/;
@@ -43,7 +41,7 @@ export function parseDuration(value: unknown): number | undefined {
   if (typeof value !== 'string') return undefined;
   if (DIGITS.test(value)) return inRange(Number(value));
   const humanised = HUMANISED.exec(value);
-  if (humanised) return inRange(Number(humanised[1]) * (own(UNIT_MS, humanised[2] ?? '') ?? Number.NaN));
+  if (humanised) return inRange(Number(humanised[1]) * UNIT_MS[humanised[2] as keyof typeof UNIT_MS]);
   const iso = ISO.exec(value);
   if (!iso) return undefined;
   return inRange(

@@ -140,7 +140,7 @@ const SAID = {
     `Send an \`Idempotency-Key\` (1 to ${http('request/idempotency', 'MAX_LENGTH')} characters)`,
   ],
   'docs/start/handlers.md': [
-    `(JSON, at most ${mib(constant('handler/ended.ts', 'MAX_RESULT_BYTES'))} and ${job('envelope/nesting', 'MAX_DEPTH')} levels deep;`,
+    `(JSON, at most ${mib(job('envelope/names', 'MAX_RESULT_BYTES'))} and ${job('envelope/nesting', 'MAX_DEPTH')} levels deep;`,
     `The last ${logLines} lines, at most ${logBytes}, are kept with the job`,
     `default ${seconds(TARGET_DEFAULTS.timeoutMs)} s, at most ${minutes(queue('features/push/target', 'MAX_TIMEOUT_MS'))} min`,
     `at most every ${seconds(queue('features/push/target', 'ASK_OUTDATED_MS'))} s`,

@@ -63,8 +63,12 @@ const TYPES_ONLY = {
 const SHARED = [
   'job/options.ts',
   'job/thrown.ts',
+  'job/duration.ts',
+  'job/envelope/names.ts',
+  'job/envelope/nesting.ts',
   'job/event-types.ts',
   'job/export/file.ts',
+  'job/fnv.ts',
   'job/ids.ts',
   'job/near-miss.ts',
   'job/own.ts',
