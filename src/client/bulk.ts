@@ -118,7 +118,7 @@ export function createBulk(requests: Requests): Bulk {
     abort: async (id) => summaryOf(await safely('DELETE', pathTo`/jobs/bulk/${id}`)),
     preview: async (action, jobs) => {
       const body = jsonOf({ filter: filterOf(jobs), dryRun: true });
-      return shaped<BulkPreview>(await safely('POST', `/jobs/bulk/${action}`, body), 'matched', 'the counts');
+      return await requests.ask('POST', `/jobs/bulk/${action}`, 'matched', 'the counts', body);
     },
     get: (id) => look(id, 0),
     wait: async (operation, options = {}) => {

@@ -2,7 +2,6 @@ import type * as contract from '../contract/maintenance';
 import type { Duration } from '../producer/envelope';
 import { jsonOf } from '../producer/job';
 import type { Named } from '../producer/names';
-import { shaped } from './answers';
 import type { Requests } from './requests';
 
 /** Whether it holds; `pendingQueues`: queues that were not reached yet, and are notified again. */
@@ -22,13 +21,9 @@ export interface Maintenance {
   end(): Promise<MaintenanceState>;
 }
 
-export function createMaintenance({ safely, read }: Requests): Maintenance {
+export function createMaintenance({ ask, read }: Requests): Maintenance {
   const set = async (body: Record<string, unknown>): Promise<MaintenanceState> =>
-    shaped<MaintenanceState>(
-      await safely('POST', '/admin/maintenance', jsonOf(body, 'The notice')),
-      'enabled',
-      'the maintenance',
-    );
+    ask('POST', '/admin/maintenance', 'enabled', 'the maintenance', jsonOf(body, 'The notice'));
   return {
     get: () => read('/admin/maintenance', 'enabled', 'the maintenance'),
     begin: async ({ reason, duration } = {}) => set({ enabled: true, reason, duration }),

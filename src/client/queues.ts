@@ -143,14 +143,14 @@ export interface Queues {
 }
 
 export function createQueues(requests: Requests, open: Open): Queues {
-  const { once, safely, read } = requests;
+  const { once, safely, ask, read } = requests;
   const set = (action: 'pause' | 'resume' | 'drain') => async (queue: string) => {
     const answer = await safely('POST', pathTo`/queues/${queue}/${action}`);
     const { name, paused, status } = shaped<QueueState>(answer, 'paused', 'the queue');
     return { name, paused, status };
   };
   const onGroup = async (method: string, path: string, body?: string): Promise<QueueGroupDetail> =>
-    shaped<QueueGroupDetail>(await safely(method, path, body), 'limits', 'the group');
+    ask(method, path, 'limits', 'the group', body);
   const configure = (name: string, change: QueueConfigChange) =>
     safely('PUT', pathTo`/queues/${name}/config`, jsonOf(change, 'The settings'));
   const config = async (name: string) => settingsOf(await safely('GET', pathTo`/queues/${name}/config`));

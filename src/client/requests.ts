@@ -5,7 +5,7 @@ import { shaped } from './answers';
 import type { Dial } from './dial';
 import type { Address } from './pulse';
 import { pause, type Retrier, withRetries } from './retry';
-import type { Send } from './transport';
+import type { Send, SendOptions } from './transport';
 
 /** How a repeated request finds that an earlier try, whose answer was lost, had its effect. */
 export interface Earlier<T> {
@@ -27,7 +27,15 @@ const LONGEST_PAUSE = 2000;
 export interface Requests {
   /** For a request that has the same effect once or twice: repeated after any failure. */
   safely: Send;
-  /** Sends a `GET`; `mark` is the member that every answer has, `what` names the answer in the error without it. */
+  /** Sends {@link safely}; `mark` is a member that every answer has, `what` names the answer in the error without it. */
+  ask: <T>(
+    method: string,
+    path: string,
+    mark: keyof T & string,
+    what: string,
+    ...more: [body?: string | undefined, options?: SendOptions]
+  ) => Promise<T>;
+  /** Sends a `GET`, as {@link ask}. */
   read: <T>(path: string, mark: keyof T & string, what: string) => Promise<T>;
   /** For any other request: repeated only when it was refused without effect. */
   once: Send;
@@ -71,9 +79,12 @@ export function createRequests(
   const longestWaitMs = timeoutMs / 2;
   const safely: Send = (...request) => withRetries(retrier, true, () => send(...request));
   const once: Send = (...request) => withRetries(retrier, false, () => send(...request));
+  const ask: Requests['ask'] = async (method, path, mark, what, ...more) =>
+    shaped(await safely(method, path, ...more), mark, what);
   return {
     safely,
-    read: async (path, mark, what) => shaped(await safely('GET', path), mark, what),
+    ask,
+    read: (path, mark, what) => ask('GET', path, mark, what),
     once,
     underKey: (key) => (method, path, body, options) => {
       const send = key === undefined ? once : safely;

@@ -1,7 +1,6 @@
 import type * as contract from '../contract/schemas';
 import { jsonOf } from '../producer/job';
 import type { Named } from '../producer/names';
-import { shaped } from './answers';
 import { byCursor, type ListOptions } from './pages';
 import type { Requests } from './requests';
 import { pathTo } from './transport';
@@ -24,15 +23,14 @@ export interface Schemas {
   delete(type: string, version: string | number): Promise<void>;
 }
 
-export function createSchemas({ safely, remove }: Requests): Schemas {
+export function createSchemas({ safely, ask, read, remove }: Requests): Schemas {
   const path = (type: string, version?: string | number) =>
     pathTo`/admin/schemas/${type}` + (version === undefined ? '' : pathTo`/${String(version)}`);
-  const schemaIn = (answer: unknown) => shaped<ArgsSchema>(answer, 'schema', 'the schema');
   return {
     list: (options = {}) => byCursor(safely, { path: '/admin/schemas', member: 'schemas' }, options),
-    get: async (type, version) => schemaIn(await safely('GET', path(type, version))),
+    get: async (type, version) => read(path(type, version), 'schema', 'the schema'),
     put: async (type, version, schema) =>
-      schemaIn(await safely('PUT', path(type, String(version)), jsonOf({ schema }, 'The schema'))),
+      ask('PUT', path(type, String(version)), 'schema', 'the schema', jsonOf({ schema }, 'The schema')),
     delete: async (type, version) => await remove(path(type, String(version))),
   };
 }

@@ -2,7 +2,6 @@ import type * as deployment from '../contract/deployment';
 import type * as system from '../contract/system';
 import { jsonOf, type Moment, momentText } from '../producer/job';
 import type { Named } from '../producer/names';
-import { shaped } from './answers';
 import type { Requests } from './requests';
 
 export type Health = Named<system.Healthy> | Named<system.Unhealthy>;
@@ -47,21 +46,18 @@ export interface Server {
   previewRetry(request: RetryPreviewRequest): Promise<RetryPreview>;
 }
 
-export function createServer({ safely, read }: Requests): Server {
+export function createServer({ ask, read }: Requests): Server {
   return {
-    health: async () =>
-      shaped<Health>(await safely('GET', '/health', undefined, { answers: [503] }), 'status', 'the health'),
+    health: () => ask('GET', '/health', 'status', 'the health', undefined, { answers: [503] }),
     manifest: () => read('/ojs/manifest', 'capabilities', 'the manifest'),
     deployment: () => read('/admin/deployment', 'inEffect', 'the deployment'),
-    applyDeployment: async (reset = {}) => {
-      const answer = await safely('POST', '/admin/deployment/apply', jsonOf(reset, 'The request'));
-      return shaped<Deployment>(answer, 'inEffect', 'the deployment');
-    },
+    applyDeployment: async (reset = {}) =>
+      ask('POST', '/admin/deployment/apply', 'inEffect', 'the deployment', jsonOf(reset, 'The request')),
     previewRetry: async (request) => {
       const { failure } = request;
       const retryAt = momentText(failure?.retryAt, 'failure.retryAt');
       const body = jsonOf({ ...request, failure: failure && { ...failure, retryAt } }, 'The policy');
-      return shaped<RetryPreview>(await safely('POST', '/admin/retry/preview', body), 'delays', 'the preview');
+      return await ask('POST', '/admin/retry/preview', 'delays', 'the preview', body);
     },
   };
 }

@@ -1,7 +1,6 @@
 /** The handler Workers that jobs are pushed to, through the client. */
 import type * as contract from '../contract/targets';
 import type { Named } from '../producer/names';
-import { shaped } from './answers';
 import { checked } from './conditions';
 import type { Requests } from './requests';
 import { pathTo } from './transport';
@@ -38,17 +37,13 @@ export interface Targets {
   resume(name: string, query?: TargetQuery): Promise<TargetResumed>;
 }
 
-export function createTargets({ safely, read }: Requests): Targets {
+export function createTargets({ ask, read }: Requests): Targets {
   return {
     list: async (query = {}) =>
       (await read<{ targets: TargetStatus[] }>(`/targets${search(query)}`, 'targets', 'the targets')).targets,
     get: async (name, query = {}) => read(pathTo`/targets/${name}` + search(query), 'queues', 'the target'),
     resume: async (name, query = {}) =>
-      shaped<TargetResumed>(
-        await safely('POST', pathTo`/targets/${name}/resume` + search(query)),
-        'tried',
-        'the outcome',
-      ),
+      ask('POST', pathTo`/targets/${name}/resume` + search(query), 'tried', 'the outcome'),
   };
 }
 

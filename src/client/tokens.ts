@@ -2,7 +2,6 @@ import type * as contract from '../contract/tokens';
 import type { SignalUrlOptions } from '../handler/types';
 import { jsonOf } from '../producer/job';
 import type { Named } from '../producer/names';
-import { shaped } from './answers';
 import type { Requests } from './requests';
 import { pathTo } from './transport';
 
@@ -28,13 +27,12 @@ export interface Tokens {
   signalUrl(jobId: string, name: string, options: SignalUrlOptions): Promise<SignalUrl>;
 }
 
-export function createTokens({ safely }: Requests): Tokens {
+export function createTokens({ ask }: Requests): Tokens {
   return {
-    create: async (options) =>
-      shaped<Token>(await safely('POST', '/tokens', jsonOf(options, 'The token')), 'token', 'the token'),
+    create: async (options) => ask('POST', '/tokens', 'token', 'the token', jsonOf(options, 'The token')),
     signalUrl: async (jobId, signal, { expires, ...options }) => {
       const body = jsonOf({ signal, ...options, expiresIn: expires }, 'The URL');
-      return shaped<SignalUrl>(await safely('POST', pathTo`/jobs/${jobId}/tokens`, body), 'url', 'the URL');
+      return await ask('POST', pathTo`/jobs/${jobId}/tokens`, 'url', 'the URL', body);
     },
   };
 }

@@ -1,5 +1,6 @@
 /** One HTTP exchange with the queue: sends a request, answers parsed JSON or throws a {@link TocsinError}. */
 
+import { isObject, parseJson } from '../handler/protocol';
 import { isA, messageOf } from '../job/thrown';
 import { aborted, errorFor, TocsinError, UnavailableError, unanswered } from '../producer/errors';
 import { named } from '../producer/names';
@@ -108,7 +109,7 @@ export function createSend(endpoint: Endpoint, { key, timeoutMs, signal, now, on
       signal?.removeEventListener('abort', stop);
     }
     refuseRedirect(response, base);
-    const parsed = parse(text);
+    const parsed = parseJson(text);
     const carries = isObject(parsed) && (parsed.error === undefined || Array.isArray(parsed.items));
     const answered = options.answers?.includes(response.status) && carries;
     if (!response.ok && !answered) throw refusal(response, parsed, now);
@@ -145,7 +146,7 @@ export function createOpen(endpoint: Endpoint, { key, timeoutMs, signal, now }: 
       const response = await call(`${base}/ojs/v1${path}`, init);
       refuseRedirect(response, base);
       if (response.status === 204) return undefined;
-      if (!response.ok || !response.body) throw refusal(response, parse(await response.text()), now);
+      if (!response.ok || !response.body) throw refusal(response, parseJson(await response.text()), now);
       return response.body;
     } catch (cause) {
       if (signal?.aborted) throw aborted(signal, false);
@@ -246,18 +247,6 @@ function requestIdOf(response: Response): string | undefined {
   return response.headers.get('X-Request-ID') ?? undefined;
 }
 
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
 function stringOf(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined;
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,7 +1,6 @@
 import type * as contract from '../contract/workers';
 import { jsonOf } from '../producer/job';
 import type { Named } from '../producer/names';
-import { shaped } from './answers';
 import { checked } from './conditions';
 import { byCursor, type ListOptions } from './pages';
 import type { Requests } from './requests';
@@ -46,24 +45,19 @@ export interface Workers {
   remove(id: string): Promise<void>;
 }
 
-export function createWorkers({ safely, read, remove }: Requests): Workers {
+export function createWorkers({ safely, ask, read, remove }: Requests): Workers {
   return {
     list: (options = {}) => byCursor(safely, { path: '/admin/workers', member: 'items' }, options),
     counts: async () =>
       (await read<{ summary: WorkerCounts }>('/admin/workers?limit=1', 'summary', 'the counts')).summary,
     get: async (id) => read(pathTo`/admin/workers/${id}`, 'jobs', 'the worker'),
     health: async (id) =>
-      shaped<WorkerHealth>(
-        await safely('GET', pathTo`/workers/${id}/health`, undefined, { answers: [503] }),
-        'healthy',
-        'the worker',
-      ),
-    quiet: async (id) =>
-      shaped<WorkerStatus>(await safely('POST', pathTo`/admin/workers/${id}/quiet`), 'id', 'the worker'),
+      ask('GET', pathTo`/workers/${id}/health`, 'healthy', 'the worker', undefined, { answers: [503] }),
+    quiet: async (id) => ask('POST', pathTo`/admin/workers/${id}/quiet`, 'id', 'the worker'),
     direct: async (directive, ...only) => {
       const chosen = only.length === 0 ? {} : checked({ workerId: only[0] }, { workerId: true });
-      const answer = await safely('POST', '/admin/workers/directive', jsonOf({ directive, ...chosen }));
-      return shaped<{ updated: number }>(answer, 'updated', 'the outcome').updated;
+      const [path, body] = ['/admin/workers/directive', jsonOf({ directive, ...chosen })];
+      return (await ask<{ updated: number }>('POST', path, 'updated', 'the outcome', body)).updated;
     },
     remove: async (id) => await remove(pathTo`/admin/workers/${id}`),
   };
