@@ -1,4 +1,5 @@
 /** The part of a queue object's RPC interface that groups failed jobs. Times in epoch ms. */
+import type { FailureState } from '../contract/failures';
 import type { Failure } from '../job/failures/fingerprint';
 
 /** Where a dead letter lies: they are listed by the moment of their discard (epoch ms) and their key, highest first. */
@@ -7,9 +8,9 @@ export interface DeadLetterPlace {
   key: number;
 }
 
-/** How a failed job stands: kept for a human, discarded and kept for a while, waiting for its next attempt. */
-export const FAILURE_STATES = ['dead', 'discarded', 'retrying'] as const;
-export type FailureState = (typeof FAILURE_STATES)[number];
+export type { FailureState };
+
+export const FAILURE_STATES = ['dead', 'discarded', 'retrying'] as const satisfies FailureState[];
 
 /** Where a step ended: in the list of dead letters or discarded jobs, or in the line of those that wait. */
 export type FailuresPlace =

@@ -3,15 +3,11 @@ import type { Env } from '../config';
 import type { FollowRequest } from '../durable/feed-messages';
 import { askToFollow } from '../durable/followed';
 import type { Outcome } from '../job/errors';
-import type { JobState } from '../job/states';
+import type { JobRecord } from '../job/record';
 import { directoryStub, queueStub } from './stubs';
 
 /** What the first message tells of a job that is followed. */
-export interface FollowedJob {
-  id: string;
-  type: string;
-  state: JobState;
-  attempt: number;
+export interface FollowedJob extends Pick<JobRecord, 'id' | 'type' | 'state' | 'attempt'> {
   /** Epoch ms; absent: it has not ended. */
   ended_at?: number;
 }

@@ -1,4 +1,5 @@
 /** The part of a queue object's RPC interface that is about groups of jobs. Times in epoch ms. */
+import type { QueueGroup } from '../contract/queue-groups';
 import type { GroupLimits, GroupOrder, GroupOverride } from '../job/group';
 import type { WaitingFor } from '../job/waiting';
 
@@ -9,18 +10,7 @@ export interface GroupsRequest {
 }
 
 /** A group that has jobs which wait or run, or one that holds up the others. */
-export interface GroupView {
-  group: string;
-  /** Jobs that are available. */
-  waiting: number;
-  /** Of these, those that wait for room under their key. */
-  limited: number;
-  /** Attempts that run. */
-  running: number;
-  weight: number;
-  noisy: boolean;
-  /** An operator keeps it from starting jobs. */
-  paused: boolean;
+export interface GroupView extends Omit<QueueGroup, 'blocked_by' | 'oldest_waiting_at' | 'waiting_for'> {
   /** In a strict order: the id of the job that must end before another one starts. */
   blocked_by?: string;
   /** When the first of those that wait became available. */

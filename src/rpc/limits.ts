@@ -1,4 +1,5 @@
 /** The part of a queue object's RPC interface that is about limits. Times in epoch ms. */
+import type { RateLimitInQueue } from '../contract/rate-limits';
 import type { LimitOverride, LimitScope } from '../job/limits/policy';
 
 /** What is left of a key's limits. */
@@ -11,27 +12,12 @@ export interface LimitStanding {
 }
 
 /** A key that limits jobs, as one queue knows it. */
-export interface RateLimitView {
+export interface RateLimitView extends Omit<RateLimitInQueue, 'scope' | 'period'> {
   key: string;
   scope: LimitScope;
-  queue: string;
-  /** Attempts at once. */
-  concurrency?: number;
-  /** Attempts that run. */
-  active: number;
-  /** Starts in a period. */
-  limit?: number;
   period_ms?: number;
-  /** The starts are evenly spread. */
-  throttled?: true;
-  /** Starts in the period that ends now. */
-  current_count: number;
   /** When the next start fits, if none does now; else when the oldest that counts leaves the period. */
   window_resets_at?: number;
-  /** Jobs that wait for room. */
-  waiting: number;
-  /** The backlog was not counted to its end: more may wait. */
-  complete?: false;
   /** The key's own rate or throttle, even under an override. */
   own_period_ms?: number;
   override?: LimitOverride;

@@ -4,6 +4,7 @@
  */
 
 import type { ErrorData } from '../job/errors';
+import type { StoredJob } from '../job/export/stored-job';
 import type { JobFilter } from '../job/filter';
 import type { OptionsThat } from '../job/options';
 import type { JobBody, JobView, RetryInput } from '../job/record';
@@ -159,22 +160,14 @@ export interface RemovalView {
   state: 'deleting' | 'deleted';
 }
 
+type Carried = 'id' | 'type' | 'priority' | 'attempt' | 'claims' | 'created_at' | 'enqueued_at' | 'holds' | 'body';
+
 /** A job on its way from a queue that is being deleted. */
-export interface MovedJob {
-  id: string;
+export interface MovedJob extends Pick<StoredJob, Carried> {
   pending: boolean;
-  type: string;
-  priority: number;
   due_at: number;
-  attempt: number;
-  claims: number;
-  created_at: number;
-  enqueued_at: number;
   expires_at: number | null;
-  body: string;
   history: string | null;
-  /** In a strict order: it has begun, and all others of its group wait for its end. */
-  holds?: true;
   checkpoint?: StoredCheckpoint;
 }
 

@@ -1,5 +1,5 @@
 /** Which unique jobs of a queue keep others away, as operators see them. */
-import type { JobState } from '../job/states';
+import type * as contract from '../contract/unique-jobs';
 
 /** Where a list of them continues: after this job. */
 export interface UniquePlace {
@@ -8,10 +8,7 @@ export interface UniquePlace {
 }
 
 /** A unique job that stands in the way of others with its fingerprint. Times in epoch ms. */
-export interface HeldUnique extends UniquePlace {
-  job_id: string;
-  type: string;
-  state: JobState;
+export interface HeldUnique extends UniquePlace, Pick<contract.HeldUnique, 'job_id' | 'type' | 'state'> {
   created_at: number;
   /** When its period ends; absent: it stands in the way for as long as its state counts. */
   until?: number;

@@ -1,4 +1,5 @@
 /** Webhooks over RPC: listed by the directory, each with an object that sends, so no receiver delays another. */
+import type * as contract from '../contract/webhooks';
 import type { DeliveryStatus, Webhook, WebhookMembers } from '../job/webhook/subscription';
 
 /** An event on its way to a subscription: its body as it is sent, written once. */
@@ -10,37 +11,24 @@ export interface Notice {
   body: string;
 }
 
-export interface DeliveryAttempt {
+export interface DeliveryAttempt extends Omit<contract.DeliveryAttempt, 'at'> {
   /** Epoch ms. */
   at: number;
-  status_code?: number;
-  error?: string;
-  duration_ms: number;
 }
 
+type Shown = 'id' | 'subscription_id' | 'event_id' | 'event_type' | 'job_id' | 'status' | 'response_body';
+
 /** A delivery. Times in epoch ms. */
-export interface Delivery {
-  id: string;
-  subscription_id: string;
-  event_id: string;
-  event_type: string;
-  job_id?: string;
-  status: DeliveryStatus;
+export interface Delivery extends Pick<contract.WebhookDelivery, Shown> {
   /** Attempts in its present life; the last attempts of all are in `attempts`. */
   tries: number;
   attempts: DeliveryAttempt[];
   next_attempt_at?: number;
   created_at: number;
-  /** The beginning of the last answer. */
-  response_body?: string;
 }
 
 /** How a subscription fares. Times in epoch ms. */
-export interface WebhookStats {
-  success_count: number;
-  /** Deliveries that were given up. */
-  failure_count: number;
-  pending_count: number;
+export interface WebhookStats extends Pick<contract.Webhook, 'success_count' | 'failure_count' | 'pending_count'> {
   last_delivery_at?: number;
   /** What came of that attempt. */
   last_delivery_status?: DeliveryStatus;
@@ -61,11 +49,8 @@ export interface DeliveryPage {
   total: number;
 }
 
-export interface TestAnswer {
-  success: boolean;
+export interface TestAnswer extends Pick<contract.WebhookTest, 'success' | 'error' | 'response_time_ms'> {
   status_code?: number;
-  error?: string;
-  response_time_ms: number;
   response_body: string;
 }
 

@@ -3,29 +3,20 @@
 import type { Progress } from '../job/attempt/notes';
 import type { AttemptName, Report } from '../job/attempt/outcome';
 import type { Reported } from '../job/attempt/render-reported';
-import type { PulledChunks } from '../job/chunk';
 import type { Outcome } from '../job/errors';
 import type { LogLine } from '../job/log';
-import type { AnnouncedType, JobView } from '../job/record';
+import type { JobRecord, JobView } from '../job/record';
 import type { JobState } from '../job/states';
 import type { StepPart } from '../job/steps';
+import type { HeartbeatAnswer } from '../job/worker/heartbeat';
+import type { Connection } from '../job/worker/socket';
 
 export type { AttemptName, Report, Reported };
 
-/** A claim by a worker that pulls. */
-export interface ClaimRequest {
+/** A claim by a worker that pulls. Each chunk counts as one job. */
+export interface ClaimRequest extends Partial<Omit<Connection, 'creator'>> {
   /** 1 … 100. */
   count: number;
-  worker_id?: string;
-  /** Lease length in ms; absent: the job's, else the queue's, else the next, else 30 minutes. */
-  visibility_timeout_ms?: number;
-  default_visibility_timeout_ms?: number;
-  /** Only jobs of these types, at most 1000; absent: any. */
-  types?: string[];
-  /** What its handlers of these types say of themselves; the others say nothing. Absent: what was said before holds. */
-  handlers?: AnnouncedType[];
-  /** Jobs that it takes by the chunk, each of which counts as one; absent: none. */
-  chunks?: PulledChunks;
   /** Wait up to this long for work, 0 … 20000 ms. */
   wait_ms?: number;
   /** Names this claim, for the verb `withdraw`. */
@@ -86,13 +77,9 @@ export interface ProgressRequest extends AttemptName, Progress {
 }
 
 /** The last report about a job; members that were not reported are absent. */
-export interface ProgressReport {
+export interface ProgressReport extends Partial<Progress> {
   job_id: string;
   state: JobState;
-  /** 0 … 1. */
-  progress?: number;
-  message?: string;
-  data?: Record<string, unknown>;
   /** Epoch ms. */
   at?: number;
   /** The checkpoint that this report saved. */
@@ -116,22 +103,13 @@ export interface StoredCheckpoint {
 }
 
 /** What a heartbeat has done. */
-export interface HeartbeatReceipt {
-  /** Ids of the jobs whose leases were extended. */
-  extended: string[];
-  /** Of the named jobs: those that were cancelled, and those that the worker does not hold for another reason. */
-  cancelled: string[];
-  lost: string[];
+export interface HeartbeatReceipt extends Omit<HeartbeatAnswer, 'state'> {
   /** A test directive found on a held job. */
   directive?: string;
 }
 
 /** A job that a worker holds. Times in epoch ms. */
-export interface LeasedJob {
-  id: string;
-  type: string;
-  queue: string;
-  attempt: number;
+export interface LeasedJob extends Pick<JobRecord, 'id' | 'type' | 'queue' | 'attempt'> {
   started_at: number;
   lease_expires_at: number;
 }

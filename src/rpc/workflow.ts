@@ -1,7 +1,7 @@
 /** The answers of a workflow object over RPC: refusals are data, and a write is durable when answered. */
 
 import type { Outcome } from '../job/errors';
-import type { EventType, LoggedData } from '../job/event-data';
+import type { EventError, EventType, LoggedData } from '../job/event-data';
 import type { NewJob } from '../job/record';
 import type { NewStep, WorkflowPlan } from '../job/workflow/plan';
 import type { JobEnd, NodeState } from '../job/workflow/run';
@@ -14,11 +14,7 @@ export interface NewWorkflow extends Pick<WorkflowHeader, 'type' | 'name'> {
 }
 
 /** The job's last error. */
-export interface StepFailure {
-  code: string;
-  type: string;
-  message: string;
-}
+export type StepFailure = EventError;
 
 /** The state of one node. Times in epoch ms; absent members do not apply. */
 export interface StepView {

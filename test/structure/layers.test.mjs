@@ -17,7 +17,7 @@ const ROOMS = {
   dispatch: ['job', 'durable', 'declaration', 'handler'],
   declaration: ['job'],
   config: ['job', 'declaration', 'dispatch'],
-  rpc: ['job', 'durable', 'config'],
+  rpc: ['job', 'contract', 'durable', 'config'],
   allowance: ['job', 'rpc'],
   across: ['job', 'durable', 'declaration', 'config', 'rpc'],
   directory: ['job', 'durable', 'dispatch', 'config', 'rpc', 'across'],
@@ -55,6 +55,7 @@ const TYPES_ONLY = {
   // A program, not a library: jobs that move in are checked by the rules themselves before anything is sent.
   cli: ['contract'],
   queue: ['contract'],
+  rpc: ['contract'],
   testing: ['job'],
   ui: ['job', 'contract', 'producer'],
 };
