@@ -82,6 +82,7 @@ export async function runPuller<Job extends { type: string; args: readonly unkno
   options: RunOptions<Env>,
   leases: Leases,
 ): Promise<void> {
+  check(options?.signal instanceof AbortSignal, 'signal must be an AbortSignal, which ends the worker');
   refuseUnknown(options, RUN_OPTIONS, 'worker.run has no option');
   const leaseMs = leases.chosenMs ?? leases.defaultMs;
   const loaded = handlers instanceof URL ? await handlersIn(handlers) : handlers;

@@ -542,6 +542,7 @@ describe('options', () => {
     ['a concurrency of 0', { 'a.b': never }, { concurrency: 0 }, /concurrency/],
     ['a heartbeat in a lease', { 'a.b': never }, { heartbeatMs: 40_000 }, /heartbeatMs/],
     ['another fate of unknown types', { 'a.b': never }, { unhandled: 'drop' as never }, /unhandled/],
+    ['no signal', { 'a.b': never }, { signal: undefined as never }, /signal must be an AbortSignal/],
     ['a negative end', { 'a.b': never }, { shutdownTimeoutMs: -1 }, /shutdownTimeoutMs/],
   ])('%s are refused before anything is sent', async (_, handlers, options, message) => {
     const refused = run(handlers, options);
