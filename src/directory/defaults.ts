@@ -17,7 +17,6 @@ import { nextStamp, type SchemaStamp } from '../job/schemas/stamp';
 import { changed, keepsLess, type QueueConfig, type QueueDefaults, type SettingsChange } from '../job/settings';
 import type { StoredDeclaration } from '../rpc/deployment';
 
-/** The fact with the declarations of the code. */
 const DECLARED = 'declared';
 
 /** The fact with the stamp of the last change to the schemas. */

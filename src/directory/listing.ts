@@ -6,7 +6,6 @@ import { derived, type MessageKind } from '../durable/outbox-relay';
 import type { Schema } from '../durable/schema';
 import type { IdPlace } from '../rpc/ids';
 
-/** Queues that are read at the same time. */
 const AT_ONCE = 10;
 
 export interface ListingHost {
@@ -29,7 +28,6 @@ export class IdListing {
     this.messages = derived({ kind: 'ids of', open: () => this.open(), deliver: (queue) => this.listNext(queue) });
   }
 
-  /** How many queues are left. */
   get left(): number {
     return this.tables.count('SELECT count(*) AS n FROM queues WHERE ids_listed = 0');
   }
@@ -46,7 +44,6 @@ export class IdListing {
     return this.tables.rows<{ name: string }>(some, this.from, AT_ONCE).map(({ name }) => name);
   }
 
-  /** A step for one queue. */
   private async listNext(queue: string): Promise<void> {
     try {
       const ids = await this.host.chosenIds(queue, this.readTo.get(queue) ?? '');

@@ -48,7 +48,6 @@ export class Lookout {
   /** Workflows before the one with this id are still to be called, after an outage. */
   private revivesBefore: string | undefined;
 
-  /** @param name of this object */
   constructor(
     private readonly env: Env,
     private readonly name: string,

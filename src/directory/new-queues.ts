@@ -34,7 +34,6 @@ export class NewQueues {
     for (const name of fresh) this.counted.add(name);
   }
 
-  /** Memory must be rebuilt. */
   forget(): void {
     this.counted.clear();
   }

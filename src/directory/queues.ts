@@ -76,7 +76,6 @@ export class QueueList {
     this.forget();
   }
 
-  /** Memory must be rebuilt. */
   forget(): void {
     this.counted = undefined;
     this.oldest = undefined;

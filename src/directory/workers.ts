@@ -118,7 +118,6 @@ export class WorkerRegistry {
     return 'removed';
   }
 
-  /** Ids of the workers that get no jobs. */
   silenced(): string[] {
     return [...this.load()].flatMap(([id, worker]) => (isSilenced(worker) ? [id] : []));
   }

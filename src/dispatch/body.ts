@@ -102,7 +102,6 @@ class HeldText {
 }
 
 const [QUOTE, BACKSLASH, OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [0x22, 0x5c, 0x5b, 0x5d, 0x7b, 0x7d];
-/** The name of the list, as bytes. */
 const RESULTS = [...new TextEncoder().encode('results')];
 
 /** Finds the unvalidated entries of `{"results": [{…}, …]}` in byte chunks: the marks of JSON are single bytes. */
@@ -147,7 +146,6 @@ export class EntryScanner {
     if (this.depth === 1 && this.name.length <= RESULTS.length) this.name.push(byte);
   }
 
-  /** @returns whether an entry begins here */
   private opens(byte: number): boolean {
     this.depth++;
     if (this.inResults) {
@@ -162,7 +160,6 @@ export class EntryScanner {
     return false;
   }
 
-  /** @returns whether an entry ends here */
   private closes(): boolean {
     this.depth--;
     if (this.depth === 1) this.inResults = false;

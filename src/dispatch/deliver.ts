@@ -230,7 +230,6 @@ export class Call {
     for (const id of this.open) this.gathered.set(id, outcome);
   }
 
-  /** Deliveries that no outcome has come for. */
   private get open(): string[] {
     const ids = this.deliveries.map(({ delivery_id }) => delivery_id);
     return this.answered.size === 0 ? ids : ids.filter((id) => !this.answered.has(id));

@@ -36,7 +36,6 @@ export class TargetHealth {
   private trialRunning = false;
   private lastTrouble: TargetTrouble | undefined;
 
-  /** @param longestPauseMs as in {@link pauseAfter} */
   constructor(private readonly longestPauseMs: number = STOP_FOR_MS) {}
 
   /** Restores a target that was stopped before this object restarted. */

@@ -52,7 +52,6 @@ function standardKey(secret: string): Uint8Array | undefined {
   return Uint8Array.from(whole, (character) => character.charCodeAt(0));
 }
 
-/** The headers that sign a call in each of these ways. */
 export async function signatureHeaders(
   kinds: readonly Signature[],
   secrets: readonly string[],

@@ -43,7 +43,6 @@ const MEMBER_BYTES = 24;
 
 type Stored = Omit<QueueEvent, 'id' | 'queue'> & Published & Place & { bytes: number };
 
-/** What the id of an event is made of. */
 interface Place {
   number: number;
   stamp: number;
@@ -129,7 +128,6 @@ export class EventLog {
     return this.pending.map((event) => this.shown(event));
   }
 
-  /** A published event, for others. */
   shown(published: Published): QueueEvent {
     const { number, stamp, bytes: _, heldBy: __, ...event } = published as Stored;
     return { id: this.idOf({ number, stamp }), queue: this.queue, ...event };

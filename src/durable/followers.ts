@@ -35,7 +35,6 @@ interface Follower {
   last?: string;
 }
 
-/** Followers that want the same. */
 interface Group {
   types: ReadonlySet<string> | undefined;
   members: Set<Follower>;

@@ -35,7 +35,6 @@ export class Outbox {
     private readonly wake: (at: number) => void,
   ) {}
 
-  /** Memory must be rebuilt. */
   load(): void {
     this.filled.clear();
   }

@@ -18,7 +18,6 @@ import { ApiError, invalidConfiguration, unavailable } from '../job/errors';
 import { put, readFact, rows, writeMeta } from './sql';
 
 export interface SchemaVersion {
-  /** The kind of object, for errors. */
   readonly object: string;
   /** From 1 on. */
   readonly version: number;

@@ -10,12 +10,10 @@ export function rows<T extends Row>(sql: SqlStorage, statement: string, ...bindi
   return sql.exec<T>(statement, ...bindings).toArray();
 }
 
-/** The first row of a query; undefined where there is none. */
 export function firstRow<T extends Row>(sql: SqlStorage, query: string, ...bindings: SqlStorageValue[]): T | undefined {
   return rows<T>(sql, query, ...bindings)[0];
 }
 
-/** The values of a query for one column. */
 export function column<T extends SqlStorageValue>(sql: SqlStorage, query: string, ...bindings: SqlStorageValue[]): T[] {
   return Array.from(sql.exec(query, ...bindings).raw<[T]>(), ([value]) => value);
 }
@@ -51,7 +49,6 @@ export function readMeta(sql: SqlStorage): Map<string, unknown> {
   return new Map(facts.map(({ key, value }) => [key, JSON.parse(value) as unknown]));
 }
 
-/** One of these facts; undefined where there is none. */
 export function readFact<T>(sql: SqlStorage, key: string): T | undefined {
   const [found] = rows<{ value: string }>(sql, 'SELECT value FROM meta WHERE key = ?', key);
   return found && (JSON.parse(found.value) as T);

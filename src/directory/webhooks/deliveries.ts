@@ -74,7 +74,6 @@ export class Deliveries {
 
   constructor(private readonly storage: Pick<DurableObjectStorage, 'sql' | 'transactionSync'>) {}
 
-  /** Memory must be rebuilt. */
   forget(): void {
     this.loaded = undefined;
   }

@@ -10,7 +10,6 @@ import { directoryObject, webhookObject } from '../../rpc/stubs';
 import { WebhookList } from './list';
 import { type SenderHost, WebhookSender } from './sender';
 
-/** What it needs from its object. */
 export interface WebhooksHost extends Omit<SenderHost, 'directory' | 'random' | 'allowsLoopback'> {
   readonly env: Env;
   /** An event that belongs to no queue. */
@@ -60,7 +59,6 @@ export class Webhooks {
     this.host.send();
   }
 
-  /** An event that belongs to no queue. */
   private tell(events: readonly QueueEvent[]): void {
     const routes = this.list.routes();
     if (routes.length === 0) return;

@@ -20,14 +20,12 @@ import { type Hit, matchingRows, scan } from './scan';
 /** Rows looked at by one statement. */
 const STEP = 250;
 
-/** Groups of one step. */
 const MAX_GROUPS = 500;
 
 /** Cached answers of a queue, and their lifetime: retried jobs become available without a change. */
 const MAX_REMEMBERED = 20;
 const REMEMBER_MS = 5_000;
 
-/** The columns of a row that a group needs. */
 // As text: it must not become an array within the array.
 const MEASURE = `json_array(type, alias, created_at, ended_at, (${FAILURE}) || '')`;
 type Measured = [

@@ -74,7 +74,6 @@ export function runningOf(q: Named & Stored, ids: readonly string[]): string[] {
   return active.size === 0 ? [] : ids.filter((id) => active.has(keyOf(q, id) ?? -1));
 }
 
-/** Hint of every 404 about a job. */
 export const ENDED_JOBS_HINT = 'Jobs that ended are removed after their retention.';
 
 /** Finds a job by id. @throws {ApiError} 404 */
@@ -91,7 +90,6 @@ export function mustFindForReport(q: Named & Stored, id: string): Found {
   return found;
 }
 
-/** A row for clients. */
 export function viewOfRow(q: StoredQueue, row: JobRow, now: number): JobView {
   const record = recordOf(row, q.store.leases.active.get(row.key), { queue: q.name, route: q.route, now });
   const reported = q.store.progress.read(row.key)?.reported;

@@ -1,7 +1,6 @@
 /** The ids that do not lead to their jobs by themselves: chosen by clients, or brought by jobs from other queues. */
 import { rows } from '../../durable/sql';
 
-/** Ids of one answer. */
 const PAGE = 1000;
 
 /** Those of these ids that are noted here, including those of operations on many jobs. */

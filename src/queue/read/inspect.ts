@@ -27,7 +27,6 @@ export interface Inspection {
 export const FAILURE = `CASE WHEN json_valid(history) THEN json_array(history ->> '$.error.type', history ->> '$.error.code',
   substr(history ->> '$.error.message', 1, ${MAX_LOOKED_AT}), history ->> '$.error.occurred_at', history ->> '$.reason') END`;
 
-/** What {@link FAILURE} has found. */
 export interface FoundFailure extends Failure {
   /** Epoch ms, when the attempt failed. */
   occurred_at?: number;

@@ -32,7 +32,6 @@ export interface Hit {
   measure?: Measure;
 }
 
-/** The value of an SQL expression over a row. */
 export type Measure = number | string | null;
 
 interface Candidate {
@@ -79,7 +78,6 @@ const MAX_INDEXED = 20_000;
 /** Characters of bodies given to one statement, unless a single one is larger: a value holds 2 MB. */
 const MAX_GIVEN = 256 * 1024;
 
-/** Sequence number of a key, in SQL. */
 const SEQUENCE = `(key & ${MAX_SEQUENCE - 1})`;
 
 /** Finds jobs in order and passes them to `visit`. @returns where the next call continues */
@@ -265,7 +263,6 @@ class Reader {
     }
   }
 
-  /** Jobs in blocks, in the order of their keys. */
   private *blocks(table: Pick<BlockTable, 'pages'>, from: number, isRunning = true): Generator<Candidate> {
     const page = this.inspection ? TEXT_PAGE : PAGE;
     for (const keys of table.pages(from, this.ascending, page)) {
@@ -285,7 +282,6 @@ class Reader {
     return [...again, this.blocks({ pages }, RANK_BIT + from, false)];
   }
 
-  /** Jobs in blocks, in the order of these keys. */
   private inBlocks(keys: readonly number[]): Candidate[] {
     const { condition, inspection, measure } = this;
     const { blocks } = this.q.store;
@@ -335,7 +331,6 @@ class Reader {
     return { sequence: sequenceOf(row.key), key: row.key, state, measure: row.measure };
   }
 
-  /** Completed jobs, newest first. */
   private *archived(from: number): Generator<Candidate> {
     for (const { key, json } of archivedBackwards(this.q.store.sql, from, conditionOnArchived(this.filter))) {
       const sequence = sequenceOf(key);

@@ -8,7 +8,6 @@ import { identitiesOf } from '../store/row-lookup';
 import { type ArchivedJob, idOf, idOfArchived } from '../store/rows';
 import { type Hit, scan } from './scan';
 
-/** Jobs looked at by one call. */
 const STEP_BUDGET = 20_000;
 
 /** What rows are sorted by, as SQL: as clients see the value. */
@@ -21,7 +20,6 @@ const MEASURES: Record<SortKey, (now: number) => string> = {
   },
 };
 
-/** {@link MEASURES} of a completed job. */
 const ARCHIVED: Record<SortKey, (job: ArchivedJob) => number | null> = {
   created_at: (job) => job.at[0],
   priority: (job) => job.p,

@@ -11,7 +11,6 @@ import { STATE } from '../store/job-row';
 import type { Stored, StoredQueue } from '../store/parts';
 import { stateOf } from '../store/rows';
 
-/** Counts of a queue that has never been used. */
 export function emptyStats(queue: string, now: number): QueueStats {
   return { queue, exists: false, paused: false, counts: noJobs(), dead: 0, computed_at: now };
 }
@@ -29,7 +28,6 @@ export function noJobs(): StateCounts {
   };
 }
 
-/** Counts per state at `now`. */
 export function stats(q: StoredQueue, now: number): QueueStats {
   const counts = noJobs();
   const { due, dead, discarded, ...standing } = q.store.tally.read(q.store.priorities, now).standing;

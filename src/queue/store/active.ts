@@ -27,9 +27,7 @@ export interface Active {
   chunk?: number;
   /** In a chunk of a strict group: where it stood among the others of its group before, epoch ms. */
   place?: number;
-  /** The key it counts under, if it is limited. */
   limitKey?: string;
-  /** Whose job it is. */
   group?: string;
   indexed: boolean;
 }

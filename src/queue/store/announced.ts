@@ -31,7 +31,6 @@ export class AnnouncedTypes {
     return pushed.get(type) ?? pushed.get('*') ?? pulled.get(type) ?? pulled.get('*');
   }
 
-  /** Replaces what a handler Worker announces. */
   setPushed(types: ReadonlyMap<string, AnnouncedType>): void {
     const before = JSON.stringify([...this.pushed.values()]);
     this.pushed = types;

@@ -39,7 +39,6 @@ interface Newest {
 /** Characters of a chunk that others may still join: each join rewrites it. */
 const MAX_JOINED = 24 * 1024;
 
-/** Members that may be absent may be undefined, too. */
 type Loose<T> = { [K in keyof T]: undefined extends T[K] ? T[K] | undefined : T[K] };
 
 export class ArchiveBuffer {
@@ -98,7 +97,6 @@ export class ArchiveBuffer {
     this.waiting.push({ key: job.k, sequence: sequenceOf(job.k), endedAt: job.at[3], keptUntil, json });
   }
 
-  /** Keys of jobs that were added and are not written yet. */
   *keys(): Generator<number> {
     for (const { key } of this.waiting) yield key;
   }
@@ -146,7 +144,6 @@ export class ArchiveBuffer {
     }
   }
 
-  /** The newest chunk, if these jobs may join it. */
   private joined(
     lo: number,
     hi: number,

@@ -14,7 +14,6 @@ import type { ArchivedJob } from './rows';
 import type { Turn } from './turn';
 import { forgetCompleted } from './unique-keys';
 
-/** Sequence numbers inside a chunk lie less than this apart. */
 export const SPAN = 1024;
 
 export interface Pruned {
@@ -33,7 +32,6 @@ export interface Archive {
   readonly turn: Turn;
 }
 
-/** What a pruning reports, and when it stops. */
 export interface Pruning {
   /** Called with each job that can be read. */
   visit?(job: ArchivedJob): void;
@@ -267,7 +265,6 @@ function forgetBeside({ sql, blocks }: Archive, jobs: readonly ArchivedJob[]): v
   forgetCompleted(sql, jobs);
 }
 
-/** Deletes the rows of a table that these names have. */
 function deleteAll(sql: SqlStorage, table: string, names: readonly (number | string)[], name = 'key'): void {
   if (names.length === 0) return;
   rows(sql, `DELETE FROM ${table} WHERE ${name} IN (SELECT value FROM json_each(?))`, JSON.stringify(names));

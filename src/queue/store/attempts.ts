@@ -39,7 +39,6 @@ export interface EndedAttempt {
   claim: number;
   /** Execution limit in ms, when it was pushed. */
   pushedTimeoutMs?: number;
-  /** Who ran it. */
   by?: { worker_id?: string; target?: string };
 }
 

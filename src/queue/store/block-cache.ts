@@ -11,7 +11,6 @@ const MAX_WRITTEN = 2 * 1024 * 1024;
 
 /** Blocks in the order in which they were used, with a size of each. The one that was used last is last. */
 class Used {
-  /** Of all of them, about. */
   bytes = 0;
   private readonly sizes = new Map<Block, number>();
 
@@ -46,7 +45,6 @@ class Used {
 
 export class BlockCache {
   private readonly blocks = new Map<number, Block>();
-  /** The first numbers in order. */
   private firsts: number[] = [];
   private readonly heads = new Used(MAX_HEADS);
   private readonly bodies = new Used(MAX_BODIES);
@@ -59,7 +57,6 @@ export class BlockCache {
     return this.blocks.get(first);
   }
 
-  /** The block that spans this number, if it is in memory. */
   spanning(key: number): Block | undefined {
     if (this.last?.spans(key)) return this.last;
     const block = this.blocks.get(this.firsts[this.placeOf(key + 1) - 1] ?? -1);
@@ -134,7 +131,6 @@ export class Gap {
     return key >= this.from && key <= this.to;
   }
 
-  /** None spans a number from the first to the second. */
   set(from: number, to: number): void {
     this.from = from;
     this.to = to;

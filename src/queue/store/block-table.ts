@@ -62,7 +62,6 @@ export class BlockTable implements JobPlace {
     this.used = cell(this.sql, `SELECT 1 FROM ${this.table} LIMIT 1`) !== undefined;
   }
 
-  /** Notes what the running transaction has gathered up to now. */
   mark(): BlocksMark {
     const { waiting, marks, touched } = this;
     return { waiting, marks, touched, jobs: waiting.length, keys: marks.length, places: touched.length };

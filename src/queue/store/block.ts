@@ -39,7 +39,6 @@ export interface BlockJob extends BlockPlace {
   at: number;
   body: string;
   alias: string | null;
-  /** Whose job it is. */
   group?: string;
   limit_key?: string | null;
 }
@@ -47,7 +46,6 @@ export interface BlockJob extends BlockPlace {
 /** A row of `blocks` or `due_blocks` without its data. */
 export type BlockRow = { first: number; span: number; gone: string | null; heads: string } & Partial<BlockPlace>;
 
-/** A block as it is first written. */
 export interface NewBlock extends BlockPlace {
   first: number;
   span: number;
@@ -86,7 +84,6 @@ export function asTable(rows: readonly JobRow[]): Fragment {
   return { sql, bindings: only && given.length === 1 ? only : [JSON.stringify(given)] };
 }
 
-/** Such a job as a row of `jobs`. */
 export function rowOf({ key, type, at, body, alias, priority, due_at, group, limit_key = null }: BlockJob): JobRow {
   const row: JobRow = {
     key,
@@ -175,13 +172,11 @@ const OWNER_BYTES = 40;
 export class Block {
   readonly first: number;
   readonly place: BlockPlace;
-  /** Sequence numbers that it spans. */
   span = 0;
   /** Jobs in it that are not over: they wait or run, and have no row of their own. */
   left = 0;
   /** Offsets of jobs of which no other trace is left. */
   readonly gone = new Set<number>();
-  /** Characters of its data. */
   chars = 1;
   /** Its data, once a body was asked for. */
   data: string | undefined;
@@ -247,7 +242,6 @@ export class Block {
     return true;
   }
 
-  /** May these jobs join it, as the newest block? */
   isJoinedBy(jobs: readonly BlockJob[]): boolean {
     const gap = (jobs[0] as BlockJob).key - this.end;
     const chars = jobs.reduce((sum, { body }) => sum + body.length, 0);
@@ -288,7 +282,6 @@ export class Block {
     });
   }
 
-  /** Reads what was appended. */
   private read(heads: string): void {
     const groups = JSON.parse(heads) as Group[];
     // Where the next entry begins: after the bracket, or after the comma behind the entry before it.
@@ -343,7 +336,6 @@ export function numbersIn(gone: string | null): number[] {
   return gone?.match(/\d+/g)?.map(Number) ?? [];
 }
 
-/** What a transaction had gathered for a table. */
 export interface BlocksMark {
   waiting: BlockJob[];
   marks: number[];
@@ -361,5 +353,4 @@ export interface Elsewhere {
   archivedUntil(): number;
 }
 
-/** A condition on blocks that all fit. */
 export const ALL_BLOCKS = { sql: '1', bindings: [] };

@@ -23,7 +23,6 @@ export class Blocks implements Omit<JobPlace, 'after' | 'pages'> {
   readonly singles: Singles;
   private readonly cache = new BlockCache();
 
-  /** @param around what it needs of the store */
   constructor(sql: SqlStorage, archive: Pick<ArchiveBuffer, 'keys' | 'archivedUntil'>, around: RetriesAround) {
     const retries = new RetryBlocks(sql, archive, around);
     const elsewhere: Elsewhere = {
@@ -88,7 +87,6 @@ export class Blocks implements Omit<JobPlace, 'after' | 'pages'> {
     return this.countLine() + this.due.count() + this.retries.count;
   }
 
-  /** The number of jobs whose place is the line. */
   countLine(): number {
     return this.line.count() + this.singles.count;
   }

@@ -61,7 +61,6 @@ export class StepValues {
     rows(this.sql, `DELETE FROM step_values WHERE key = ?1 AND name NOT IN (${named})`, key);
   }
 
-  /** Deletes all that is stored of a job. */
   remove(key: number): void {
     if (this.used) rows(this.sql, 'DELETE FROM step_values WHERE key = ?', key);
   }
@@ -155,7 +154,6 @@ export class CheckpointTable {
     this.values.keepNamed(key);
   }
 
-  /** @returns the sequence of the row now */
   private write(upsert: string, ...bindings: SqlStorageValue[]): number {
     type Written = { sequence: number; chars: number };
     const [row] = rows<Written>(this.sql, `${upsert} RETURNING sequence, length(data) AS chars`, ...bindings);

@@ -37,7 +37,6 @@ class RetryOfType {
     this.layers = { ...(jobType && { job_type: jobType }), ...(queue && { queue }) };
   }
 
-  /** @param resolve makes it of these layers, the first time */
   policy(resolve: () => RetryPolicy): RetryPolicy {
     this.resolved ??= resolve();
     return this.resolved;
@@ -66,7 +65,6 @@ export interface Variables {
   readonly tokens?: TokenSettings;
 }
 
-/** The fact that holds the overrides of groups. */
 export const GROUP_OVERRIDES = 'groups';
 
 export class Configuration {
@@ -110,7 +108,6 @@ export class Configuration {
     this.announced.load(meta);
   }
 
-  /** Other settings hold from now on. */
   set(own: QueueConfig, defaults: QueueDefaults | undefined): void {
     this.own = own;
     this.defaults = defaults;
@@ -120,7 +117,6 @@ export class Configuration {
     this.overrides.set(defaults);
   }
 
-  /** Other overrides of groups hold from now on. */
   setGroups(overrides: GroupOverrides): void {
     this.groupOverrides = overrides;
     this.combineGroups();
@@ -155,7 +151,6 @@ export class Configuration {
     return { variables: this.variables.retryVariables, ...this.layersFor(type), ...(own && { job: own }) };
   }
 
-  /** The retry policy in force for a job now. */
   policyFor(type: string, job: OwnRetry): Readonly<RetryPolicy> {
     const resolve = () => resolveRetry(this.retryLayers(type, job));
     if (job.retry || job.max_attempts !== undefined) return resolve();

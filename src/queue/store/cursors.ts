@@ -26,7 +26,6 @@ class PullScans {
   private readonly byTypes = new Map<string, Scan>();
   private chars = 0;
 
-  /** @param isAwaited does a worker wait for jobs? */
   constructor(private readonly isAwaited: () => boolean) {}
 
   /** A worker asks. @param now epoch ms @returns whether none had within {@link TERM_MS} */
@@ -86,7 +85,6 @@ export class Cursors {
     this.pull = new PullScans(isPulled);
   }
 
-  /** Memory may be wrong: reading starts over. */
   reset(): void {
     this.isLost = true;
     this.shedUntil = 0;

@@ -9,13 +9,10 @@ import { RANK_BIT, sequenceOf } from '../../job/ids';
 export const ARCHIVED = `CASE WHEN json_valid(archive.data)
   THEN CASE json_type(archive.data) WHEN 'array' THEN archive.data ELSE '[null]' END ELSE '[null]' END`;
 
-/** What is known of such a chunk. */
 export interface DamagedChunk {
   chunk: number;
-  /** The sequence numbers that it spans. */
   lo: number;
   hi: number;
-  /** How many jobs were in it. */
   jobs: number;
   sequences: readonly number[];
 }

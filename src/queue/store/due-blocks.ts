@@ -6,7 +6,6 @@ import { BlockTable, MAX_WINDOW } from './block-table';
 import { nextIn, type Position, prioritiesIn, START } from './due-index';
 import type { JobRow } from './job-row';
 
-/** Beyond every moment. */
 const END = Number.MAX_SAFE_INTEGER;
 
 export class DueBlocks extends BlockTable {

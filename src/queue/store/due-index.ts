@@ -8,18 +8,15 @@ export interface Position {
   key: number;
 }
 
-/** Before every position. */
 export const START: Position = { at: Number.MIN_SAFE_INTEGER, attempt: -1, key: -1 };
 
 /** After all that become available up to this moment, epoch ms. */
 export const afterAllAt = (at: number): Position => ({ at, attempt: Number.MAX_SAFE_INTEGER, key: 0 });
 
-/** Which of two positions comes first? Below zero: the first one. */
 export function compare(a: Position, b: Position): number {
   return a.at - b.at || a.attempt - b.attempt || a.key - b.key;
 }
 
-/** Where a row stands in its part of the due index. */
 export const positionOf = ({
   due_at,
   attempt,
@@ -37,7 +34,6 @@ export const positionInLine = ({ enqueued_at, key }: { enqueued_at: number; key:
   key,
 });
 
-/** As {@link compare}, in the line. */
 export const compareInLine = (a: Position, b: Position): number => a.key - b.key;
 
 type Table = 'jobs' | 'due_blocks';

@@ -103,7 +103,6 @@ function endedWhere(state: number, bounds: string): string {
   return `${part(AS_QUEUE_SAYS)} UNION ALL ${part(AS_JOB_SAYS)}`;
 }
 
-/** Keys of the rows at these positions that match the condition. */
 export function whichMatch(
   sql: SqlStorage,
   places: readonly DeadLetterPlace[],

@@ -1,6 +1,5 @@
 /** What is known about the types of a queue's jobs that handlers take. */
 export interface Handlers {
-  /** Is any job of this queue pushed? */
   readonly pushesAny: boolean;
   /** Is a job of this type pushed? @param bodies of the jobs, as text */
   isPushed(type: string, bodies: readonly string[]): boolean;

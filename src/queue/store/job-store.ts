@@ -81,12 +81,10 @@ class JobCounts {
     this.deadKinds = null;
   }
 
-  /** The number of jobs in the line changed by `by`. */
   lineChanged(by: number): void {
     if (this.line !== null) this.line += by;
   }
 
-  /** A dead letter has come or gone. */
   deadChanged(by: 1 | -1): void {
     if (this.dead !== null) this.dead += by;
     this.deadKinds = null;
@@ -108,7 +106,6 @@ class Expiry {
 
   constructor(private readonly sql: SqlStorage) {}
 
-  /** Reads when the first job expires. */
   load(): void {
     const first = 'SELECT min(expires_at) FROM jobs WHERE expires_at IS NOT NULL AND ended_at IS NULL';
     this.goOnAt(cell(this.sql, first) ?? Number.POSITIVE_INFINITY);
@@ -126,10 +123,8 @@ class Expiry {
   }
 }
 
-/** What the store needs from its users. */
 export interface Around {
   readonly overrides: Overrides;
-  /** The rules of the queue for its groups. */
   groups(): GroupRules | undefined;
   /** Something that the running transaction wrote is due at this moment (epoch ms). */
   wake(at: number): void;

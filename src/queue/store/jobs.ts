@@ -48,11 +48,9 @@ export interface Arrival {
   at: number;
   /** It waits for its activation, whatever the time. */
   pending?: boolean;
-  /** What limits it. */
   limit?: LimitPolicy | undefined;
   /** Others of its transaction become available at the same time, at the same priority. */
   together?: boolean;
-  /** Whose job it is. */
   group?: string | undefined;
   /** It has begun in another queue, where all others of its group waited for its end. */
   holds?: boolean | undefined;

@@ -28,7 +28,6 @@ export function leasedBy({ e: [entry] }: LeaseRow): SingleRow['leased'] {
   return entry && { key: entry[0], type: entry[7] };
 }
 
-/** Parses a lease row; undefined when it cannot be read. */
 export function readLease(data: string): LeaseRow | undefined {
   const lease = parseStored(data) as Partial<LeaseRow> | null | undefined;
   const readable =
@@ -38,7 +37,6 @@ export function readLease(data: string): LeaseRow | undefined {
   return readable ? (lease as LeaseRow) : undefined;
 }
 
-/** What is known of an attempt beside its entry. */
 interface Restored {
   limitKey: string | null;
   group: string | undefined;

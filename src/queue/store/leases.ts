@@ -25,7 +25,6 @@ const bytesOfUnit = (unit: readonly Claim[]): number => unit.reduce((sum, claim)
 
 type Claim = Omit<Active, 'leaseId'>;
 
-/** Entries that are read together. */
 const LOAD_PAGE = 1_000;
 
 /** Free rows kept for reuse; more than twice as many are deleted together. */

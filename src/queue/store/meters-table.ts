@@ -15,7 +15,6 @@ export interface Counted extends Point {
   weight: number;
 }
 
-/** Rows that are written with each kind of carrier. */
 export const WRITTEN_WITH: Readonly<Record<Carrier['by'], number>> = { lease: 1, chunk: 2, joined: 1, job: 2, row: 1 };
 
 /** When rows of these tables are deleted, what they carried must be carried again. A single job is known by its key. */
@@ -192,11 +191,9 @@ export function merged({ totals, points, ...rest }: Counts, lately: readonly Poi
   return { ...rest, totals, points: [...points, ...named] };
 }
 
-/** How much has happened there. */
 const busyness = ({ meter }: Point): number =>
   read(meter, 'enqueued') + read(meter, 'completed') + read(meter, 'failed');
 
-/** The points of one moment, and their texts. */
 class Period {
   texts: string[] = [];
   bytes = 0;

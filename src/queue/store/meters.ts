@@ -50,15 +50,12 @@ const ROWS = placeOf('rows');
 interface Counting {
   readonly sql: SqlStorage;
   readonly written: CountingSql;
-  /** The number of the next job. */
   readonly nextSequence: number;
-  /** The jobs in blocks. */
   readonly blocks: {
     all(after: number, bodies: boolean): Iterable<Pick<JobRow, 'type' | 'created_at' | 'due_at' | 'priority'>>;
   };
 }
 
-/** Where the counting stood at a moment. */
 export interface MetersMark {
   texts: object;
   points: Counted[];
@@ -83,7 +80,6 @@ export class Meters {
   private stored = 0;
   private storedSequence = 1;
   private textLength = 0;
-  /** What carries the text. */
   private carrier: Carrier | undefined;
   /** The row of a job has carried a text of this transaction: a second one would only make rows longer. */
   private isCarried = false;
@@ -173,7 +169,6 @@ export class Meters {
     return this.carried({ by: 'job', key });
   }
 
-  /** What a row that is about to be written is to carry. */
   carried(carrier: Carrier): string {
     this.countRows(WRITTEN_WITH[carrier.by]);
     const points = this.points.map((point) => {
@@ -251,7 +246,6 @@ export class Meters {
     return { texts, points, steps: steps.length, statements: this.store.written.count };
   }
 
-  /** Goes back to a mark: what came after was rolled back. */
   rollback({ texts, points, steps, statements }: MetersMark): void {
     this.eachStep(steps, (point, place, amount) => {
       point.meter[place] = (point.meter[place] as number) - amount;

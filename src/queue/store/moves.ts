@@ -9,13 +9,11 @@ export interface Move {
   /** Names the decision for the target. */
   name: string;
   target: string;
-  /** What changes about it. */
   override: Override;
   /** When it was decided, epoch ms. */
   at: number;
 }
 
-/** What was decided about the job with this key. */
 export function moveOf(outbox: Outbox, key: number): Move | undefined {
   const data = outbox.find(MOVE, String(key));
   return data === undefined ? undefined : (JSON.parse(data) as Move);

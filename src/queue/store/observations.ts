@@ -6,9 +6,7 @@ import { RunningLogs } from './running-logs';
 
 export class Observations {
   readonly events: EventLog;
-  /** What has happened here. */
   readonly meters: Meters;
-  /** What running attempts have logged. */
   readonly logs = new RunningLogs();
 
   constructor(

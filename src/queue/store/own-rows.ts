@@ -60,7 +60,6 @@ export function ownRow(sql: SqlStorage, key: number): JobRow | undefined {
   return row;
 }
 
-/** What a row has besides the job. */
 export interface Beside {
   /** The end of the job's own retention, epoch ms; null: it has none. Absent: as before. */
   keep_until?: number | null;

@@ -6,7 +6,6 @@ import { cell, firstRow, parseStored, put, rows } from '../../durable/sql';
 import { shown } from '../../job/envelope/nesting';
 import type { Active } from './active';
 
-/** The last report of a job's runner. */
 export interface ReportedProgress {
   /** 0 … 1. */
   progress: number;

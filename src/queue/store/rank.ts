@@ -4,18 +4,14 @@ import type { JobRow } from './job-row';
 import { type KeyLanes, laneOf } from './limits/lanes';
 import type { Verdict } from './scan';
 
-/** Rows of a rank in order, and whether nothing follows them. */
 export interface RankPage {
   rows: JobRow[];
   last: boolean;
 }
 
-/** Where a rank is, and how far its consumer has read it. */
 export interface RankPlace {
-  /** The rows after a position. */
   read(after: Position, limit: number): RankPage;
   positionOf(row: JobRow): Position;
-  /** Negative: the first one is taken before the second. */
   order(a: Position, b: Position): number;
   /** The job that stood here, if it still does and does not run. */
   find(position: Position): JobRow | undefined;
@@ -33,7 +29,6 @@ export class Rank {
   private page: JobRow[] = [];
   private next = 0;
   private exhausted = false;
-  /** It held a row back for its consumer. */
   held = false;
   /** The first row of those that have waited for their keys and have room. */
   private firstAgain: { lane: NonNullable<KeyLanes['first']>; row: JobRow } | undefined;

@@ -28,7 +28,6 @@ import { JobSelection, LINE, MAX_TAKEN_CHARS, type RankName, type Scan, type Ver
 import { SIZES, type Sizes } from './sizes';
 import type { Turn } from './turn';
 
-/** What is read of the ranks. */
 interface Reading {
   priority: number;
   /** Others whose jobs are read with them, in the same order. */
@@ -139,7 +138,6 @@ function pagesOfDue(
   return [inBlocks, again, own];
 }
 
-/** What both kinds of ranks need of a consumer. */
 function placeIn(scan: Scan, rank: RankName): Pick<RankPlace, 'behind' | 'makeBehind' | 'wentBack'> {
   const wentBack = () => {
     // What follows was read ahead, and must not be there twice.
@@ -206,7 +204,6 @@ class ReadyJobs implements Stream {
     this.line = priority === 0 ? lineRank(ranks, scan, bodies, find) : undefined;
   }
 
-  /** Was a row held back for the consumer? */
   get hasHeld(): boolean {
     return this.due?.held === true || this.line?.held === true;
   }

@@ -1,7 +1,6 @@
 /** The deletion of a queue as it is stored: a fact of `meta`. */
 import type { RemovalRequest } from '../../rpc/operations';
 
-/** A deletion that has begun. */
 export interface Removal extends RemovalRequest {
   /** Epoch ms. */
   at: number;
@@ -11,7 +10,6 @@ export interface Removal extends RemovalRequest {
   moving?: Moving;
 }
 
-/** Jobs on their way to the target. */
 export interface Moving {
   /** Names the step for the target. */
   name: string;

@@ -57,7 +57,6 @@ export class RetryBlocks implements JobPlace {
   /** Jobs of the running transaction that may wait here. */
   private offered = 0;
   private readonly texts: RetryTexts;
-  /** Changes of memory so far. */
   private changes = 0;
   /** Memory is as it was at the mark that was gone back to. */
   private isUntouched = false;
@@ -106,7 +105,6 @@ export class RetryBlocks implements JobPlace {
     this.total += block.entries.length;
   }
 
-  /** These jobs are in a block. */
   private begin(id: number, entries: readonly RetryEntry[]): RetryBlock {
     const block: RetryBlock = { id, entries, left: entries.length };
     for (const [place, entry] of entries.entries()) Object.assign(entry, { block, place, row: undefined });
@@ -132,7 +130,6 @@ export class RetryBlocks implements JobPlace {
     for (const { key } of this.waiting) end(key);
   }
 
-  /** Notes what the running transaction has gathered so far. */
   mark(): RetriesMark {
     const { waiting, marks, changes, offered } = this;
     return { waiting, marks, jobs: waiting.length, keys: marks.length, changes, offered };

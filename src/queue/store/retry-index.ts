@@ -29,12 +29,9 @@ export interface RetryEntry extends Position {
   older: RetryEntry | undefined;
 }
 
-/** Where a job is in the due index. */
 export type RetryPlace = Readonly<Position> & Pick<RetryEntry, 'priority'>;
 
-/** What retry blocks need of the store. */
 export interface RetriesAround {
-  /** The number of the next job. */
   nextSequence(): number;
   /** The row with this key is about to be deleted. */
   forget(key: number): void;
@@ -61,7 +58,6 @@ type Numbered = Pick<RetryEntry, 'sequence'>;
 const byNumber = (a: Numbered, b: Numbered): number => a.sequence - b.sequence;
 
 export class RetryIndex {
-  /** The latest entry of each job, by its key. */
   private readonly latest = new Map<number, RetryEntry>();
   /** Live ones of each priority, in the order in which they become available. */
   private readonly turns = new Map<number, SortedList<RetryEntry, Position>>();
@@ -171,12 +167,10 @@ export class RetryIndex {
     }
   }
 
-  /** In the order of their sequence numbers, those after one. */
   after(sequence: number): Generator<RetryEntry> {
     return this.numbers.after({ sequence });
   }
 
-  /** The other way round, those before one. */
   before(sequence: number): Generator<RetryEntry> {
     return this.numbers.before({ sequence });
   }

@@ -14,7 +14,6 @@ import type { JobRow } from './job-row';
 /** Characters of a block at most, unless a single job is larger. Few enough to read a block for one of its jobs. */
 const MAX_CHARS = 64 * 1024;
 
-/** What `heads` tells of a job. */
 export type Head = [
   key: number,
   type: string,
@@ -58,7 +57,6 @@ export function encode(rows: readonly JobRow[]): RetryText {
   return { heads: `[${heads.join(',')}]`, data: `${data}]` };
 }
 
-/** Reads heads; undefined when they cannot be read. */
 function readHeads(text: string): Head[] | undefined {
   const heads = parseStored(text);
   return Array.isArray(heads) && heads.every(isHead) ? heads : undefined;

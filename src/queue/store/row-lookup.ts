@@ -50,7 +50,6 @@ export function completedByKey(store: Pick<JobStore, 'sql' | 'archive'>, key: nu
   return completedByKeys(store, [key]).get(key);
 }
 
-/** {@link completedByKey} for several. */
 export function completedByKeys(store: Pick<JobStore, 'sql' | 'archive'>, keys: readonly number[]) {
   const found = new Map<number, ArchivedJob>();
   for (const key of keys) {
@@ -64,7 +63,6 @@ export function completedByKeys(store: Pick<JobStore, 'sql' | 'archive'>, keys: 
   return new Map([...found, ...others]);
 }
 
-/** What distinguishes jobs, without a body. */
 export type Identity = Pick<JobRow, 'key' | 'alias' | 'state' | 'created_at' | 'due_at' | 'attempt'>;
 
 export function identitiesOf({ sql, blocks }: Places, keys: readonly number[]): Map<number, Identity> {

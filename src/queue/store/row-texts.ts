@@ -66,5 +66,4 @@ export function isBegun(row: Pick<JobRow, 'attempt' | 'history'>): boolean {
   return row.history?.includes('"begun":') === true && historyOf(row).begun === row.attempt + 1;
 }
 
-/** Stands for a body that cannot be read. */
 export const emptyBody = (type: string): JobBody => ({ type, args: [], meta: {} });

@@ -81,7 +81,6 @@ export function isSnoozed(row: Pick<JobRow, 'state' | 'due_at' | 'claims'>, { sn
   return row.state === STATE.waiting && snoozed?.claim === row.claims && snoozed.until === row.due_at;
 }
 
-/** A row as the queue hands it out. */
 export function recordOf(
   row: JobRow,
   active: Active | undefined,

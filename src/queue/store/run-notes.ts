@@ -48,7 +48,6 @@ export class RunNotes {
     this.notes = [];
   }
 
-  /** Posts what is left. */
   post(outbox: Outbox): void {
     if (this.notes.length === 0) return;
     for (const note of this.notes) postRunNote(outbox, note, 0);

@@ -24,7 +24,6 @@ export interface Owned {
 export const LINE = 'line';
 export type RankName = number | typeof LINE;
 
-/** How far one consumer has read each rank. */
 export class Scan {
   line = 0;
   /** Where it began to read the line. */
@@ -61,7 +60,6 @@ export class Scan {
     return false;
   }
 
-  /** The jobs of a rank that wait for their keys. */
   behindAt(rank: RankName): KeyLanes {
     let lanes = this.behind.get(rank);
     if (!lanes) {
@@ -188,7 +186,6 @@ export class Scan {
     for (const turns of this.turns.values()) turns.wake(now);
   }
 
-  /** Moves to the position of another scan. */
   copy(other: Scan): void {
     // What another one has read ahead, and not taken, is read again.
     const isAhead = other.turns.size > 0 || other.hasBehind;
@@ -225,10 +222,8 @@ export class Scan {
 /** Keys of jobs that were read again and not looked at since, at most. */
 const MAX_AGAIN = 50_000;
 
-/** The rank of a job that waits. */
 const rankOf = ({ due_at }: JobRow, priority: number): RankName => (due_at === null ? LINE : priority);
 
-/** What to do with a row that was read. */
 export type Verdict =
   | 'take'
   /** Never for this consumer while the row stays as it is: running, expired, or of a type that is not pushed. */
@@ -268,7 +263,6 @@ export class JobSelection {
     return this.limit - this.taken.length;
   }
 
-  /** Nothing more is wanted. */
   get isSated(): boolean {
     return this.stopped || this.left <= 0 || this.chars >= MAX_TAKEN_CHARS;
   }
@@ -278,7 +272,6 @@ export class JobSelection {
     return this.isSated || this.read >= this.sizes.read || this.readChars >= this.sizes.readChars;
   }
 
-  /** Looks at a row, and takes it if that is the verdict. */
   look(row: JobRow): Verdict {
     const verdict = this.judge(row);
     this.passed(row);

@@ -12,7 +12,6 @@ import type { JobRow } from './job-row';
 const MAX_CHARS = 4 * 1024;
 const MAX_LIVE = 1_000;
 
-/** The columns of a lease row that concern a single. */
 export interface SingleRow {
   leaseId: number;
   text: string;
@@ -28,7 +27,6 @@ export class Singles implements JobPlace {
   /** {@link leases} the other way round. */
   private readonly keys = new Map<number, number>();
 
-  /** @param elsewhere knows where else the jobs may be by now */
   constructor(
     private readonly sql: SqlStorage,
     private readonly elsewhere: Elsewhere,

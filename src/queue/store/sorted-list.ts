@@ -1,6 +1,5 @@
 import { firstIndex } from '../../job/bisect';
 
-/** Items of a piece at most. */
 const MAX_PIECE = 512;
 
 /** @typeParam P what an item is compared by */

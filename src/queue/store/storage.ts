@@ -41,7 +41,6 @@ export class StorageGauge {
   }
 }
 
-/** What is known of a queue here. */
 interface Watched {
   readonly config: Pick<Configuration, 'maxStorageBytes'>;
   readonly store: { readonly storage: StorageGauge };
@@ -57,7 +56,6 @@ function needsPruning(q: Watched): boolean {
   return q.store.storage.bytes > PRUNE_FROM * q.config.maxStorageBytes;
 }
 
-/** Is there enough room again? */
 export function isPruned(q: Watched): boolean {
   return q.store.storage.measure() <= PRUNE_TO * q.config.maxStorageBytes;
 }

@@ -28,7 +28,6 @@ interface Counted {
 
 type Row = Pick<JobRow, 'state' | 'due_at' | 'ended_at' | 'attempt' | 'priority'>;
 
-/** Ended rows by their state. */
 const ENDED: Readonly<Record<number, keyof Standing>> = {
   [STATE.cancelled]: 'cancelled',
   [STATE.discarded]: 'discarded',

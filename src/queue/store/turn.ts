@@ -12,7 +12,6 @@ export class Turn {
     private readonly written: { readonly work: number },
   ) {}
 
-  /** A transaction begins. */
   begin(): void {
     Object.assign(this.used, { changes: 0, chars: 0, looks: 0 });
     this.workAtStart = this.written.work;

@@ -9,7 +9,6 @@ import { rowByKey } from './row-lookup';
 import { bodyOf } from './row-texts';
 import { idOf } from './rows';
 
-/** What is new about the undo job. */
 export interface UndoJob extends Pick<JobRow, 'type' | 'priority' | 'body'> {
   group: string | undefined;
 }

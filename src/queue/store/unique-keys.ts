@@ -21,7 +21,6 @@ export function rivalKeys(sql: SqlStorage, fingerprint: string): number[] {
   return column(sql, newest, fingerprint, 2 * MAX_RIVALS);
 }
 
-/** Fingerprints and keys in their order, after a place. */
 export function uniqueKeysAfter(sql: SqlStorage, after: UniquePlace | undefined, limit: number): UniquePlace[] {
   const { fingerprint, key } = after ?? { fingerprint: '', key: 0 };
   const next = `SELECT fingerprint, key FROM unique_keys WHERE (fingerprint, key) > (?, ?) ORDER BY fingerprint, key ${LIMIT}`;
@@ -54,7 +53,6 @@ export function forgetKey(sql: SqlStorage, fingerprint: string, key: number): vo
   sql.exec('DELETE FROM unique_keys WHERE fingerprint = ? AND key = ?', fingerprint, key).toArray();
 }
 
-/** Completed jobs are deleted for good. */
 export function forgetCompleted(sql: SqlStorage, jobs: readonly { k: number; b: JobBody }[]): void {
   for (const { k, b } of jobs) if (b.fingerprint !== undefined) forgetKey(sql, b.fingerprint, k);
 }

@@ -50,7 +50,6 @@ export class Wake {
     this.arrivedTypes.add(ANY_TYPE);
   }
 
-  /** Has the transaction that was committed made jobs available? */
   takeArrivals(): boolean {
     const { workArrived } = this;
     this.workArrived = false;

@@ -110,7 +110,6 @@ function abandonRuns({ store }: Stored, key: number): void {
   for (const record of Object.values(parseSteps(steps))) if (isPendingRun(record)) store.runs.abandon(record.run);
 }
 
-/** Posts this ending to a workflow. */
 export function addEnding(q: Stored, workflow: string, ending: Ending, now: number): void {
   q.store.outbox.gather(ENDING, workflow, JSON.stringify(ending), now);
 }

@@ -62,12 +62,10 @@ export class ChunkLane {
     readonly parkedFrom?: ChunkLane,
   ) {}
 
-  /** Characters of its next chunk, at most. */
   get nextChars(): number {
     return Math.min(this.chars, MAX_CHUNK_BYTES);
   }
 
-  /** Were jobs passed over? */
   get isCut(): boolean {
     return this.cutFrom !== undefined;
   }

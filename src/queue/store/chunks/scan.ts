@@ -17,9 +17,7 @@ export interface Place {
   isStrict: boolean;
 }
 
-/** What decides whether a lane may start. */
 export interface LaneRules {
-  /** The jobs that may go together now. */
   offer(lane: ChunkLane): Offer;
   /** Does this job still wait where it was read? */
   isThere(job: Gathered): boolean;
@@ -32,7 +30,6 @@ export class ChunkScan extends Scan {
   /** Lanes that changed since they were last looked at. `freed`: the group may start a job again. */
   private readonly changed = new Map<ChunkLane, 'changed' | 'freed'>();
   readonly ready = new Set<ChunkLane>();
-  /** Gathered jobs that were changed where they stand. */
   private readonly edited = new Set<number>();
   /** Groups that start no job before a moment, epoch ms. */
   private readonly closed = new Map<string, number>();
@@ -49,7 +46,6 @@ export class ChunkScan extends Scan {
     super();
   }
 
-  /** May nothing more be gathered? */
   get isFull(): boolean {
     const { byKey, lanes, kept, sizes } = this;
     return byKey.size - kept.jobs >= sizes.chunkJobs || lanes.size - kept.lanes >= sizes.chunkLanes;
@@ -129,7 +125,6 @@ export class ChunkScan extends Scan {
     if (this.byKey.has(key)) this.edited.add(key);
   }
 
-  /** The keys of the jobs that were changed since the last call. */
   takeEdited(): number[] {
     const keys = [...this.edited];
     this.edited.clear();

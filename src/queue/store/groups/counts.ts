@@ -25,14 +25,12 @@ export class GroupCounts {
     this.shared = undefined;
   }
 
-  /** A job was written that has not ended. */
   added(job: Owned): void {
     if (!this.own) return;
     const group = groupOfRow(job);
     if (group !== undefined) this.add(this.own, group);
   }
 
-  /** A job that had not ended did so, or was removed. */
   gone(job: Owned): void {
     if (!this.own) return;
     const group = groupOfRow(job);

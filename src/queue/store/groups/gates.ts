@@ -42,7 +42,6 @@ export class GroupGates {
     this.starts = new GroupStarts(sql, () => this.rules?.periods, sizes);
   }
 
-  /** What holds for the groups. Absent: the queue has no rules. */
   get rules(): GroupRules | undefined {
     return this.currentRules();
   }
@@ -117,7 +116,6 @@ export class GroupGates {
     return isBegun(row) && this.limitsOf(group)?.rate !== undefined;
   }
 
-  /** Does an operator keep the group from starting jobs? */
   isPaused(group: string): boolean {
     return this.rules?.isPaused(group) === true;
   }
@@ -162,7 +160,6 @@ export class GroupGates {
     if (this.areBounded) this.freed.add(group);
   }
 
-  /** The groups that were freed since the last call. */
   takeFreed(): string[] {
     if (this.freed.size === 0) return [];
     const groups = [...this.freed];

@@ -11,7 +11,6 @@ interface Gated {
 /** After these moves a job that has begun holds its group up. All others leave what it holds as it was. */
 const ENDS_ATTEMPT: ReadonlySet<Move> = new Set<Move>(['retry', 'giveBack', 'snooze', 'undoClaim']);
 
-/** Whose priority counts, see {@link GroupGates.priorityOf}. */
 export function priorityOf({ store: { gates } }: Gated, row: Pick<JobRow, 'priority' | 'group' | 'body'>): number {
   return row.priority !== 0 && gates.isStrict ? gates.priorityOf(groupOfRow(row), row.priority) : row.priority;
 }

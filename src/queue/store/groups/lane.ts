@@ -23,7 +23,6 @@ export class Lane {
   time = 0;
   /** It has had more jobs waiting than a quiet one, and has not been empty since. */
   isNoisy = false;
-  /** How many wait. */
   size = 0;
   /** There were more jobs behind these, which are read again once these are taken. */
   isCut = false;
@@ -40,7 +39,6 @@ export class Lane {
     readonly weight: number,
   ) {}
 
-  /** Entries that it takes in memory. */
   get entries(): number {
     return (this.runs.length - this.start) / ENTRY + this.returned.length;
   }
@@ -55,7 +53,6 @@ export class Lane {
     return this.returned[0]?.at === Number.NEGATIVE_INFINITY;
   }
 
-  /** Its order among all jobs read ahead. */
   get order(): number {
     return this.returned.length > 0 ? RETURNED : (this.runs[this.start + 2] as number);
   }
@@ -151,7 +148,6 @@ export class Lane {
   }
 }
 
-/** A lane as it was put into a heap. */
 interface HeapEntry {
   lane: Lane;
   rank: number;

@@ -25,10 +25,8 @@ export interface Stream {
 /** Jobs read at once. */
 const PAGE = 256;
 
-/** What it takes to find a job again. */
 interface Source {
   readonly gates: GroupGates;
-  /** Blocks that were read, see {@link Blocks.read}. */
   readonly blocks: { readonly read: number };
   /** The job with this key, unless it runs, has completed or is no more. */
   find(key: number): JobRow | undefined;
@@ -38,7 +36,6 @@ interface Source {
   readonly sizes: Sizes;
   /** Jobs of a paused group were read that wait: the line is not taken up to here. */
   passedOver(): void;
-  /** Knows the jobs that were read ahead, and wait for their keys. */
   readonly scan: Pick<Scan, 'readsAgain' | 'looksAgain' | 'waits' | 'yields'>;
 }
 
@@ -61,7 +58,6 @@ export function selectInTurns(
   let isAllRead = false;
   const mayRead = (): boolean =>
     ahead < sizes.ahead && ownRows < sizes.aheadRows && blocks.read - readBefore < sizes.aheadBlocks;
-  /** Why the group of a job keeps it from starting. */
   const holdOf = (row: JobRow, group: string | undefined): Hold | undefined =>
     group === undefined ? undefined : gates.holdOf(group, row, starting.get(group) ?? 0, now);
   /** It does not take the room of its key that it was read again for: jobs of other groups may have it. */
@@ -202,7 +198,6 @@ function isShared({ limit_key: key }: JobRow, group: string | undefined): boolea
 
 const NOTHING = { body: '' };
 
-/** Does the job wait to be claimed? */
 function isReady(row: JobRow, now: number): boolean {
   if (row.state !== STATE.waiting || row.ended_at !== null) return false;
   return row.due_at === null || row.due_at <= now;
@@ -214,7 +209,6 @@ function sleeps(row: JobRow, now: number): row is JobRow & { due_at: number } {
   return row.due_at !== null && row.due_at > now;
 }
 
-/** Where the job stood among those of its priority. */
 function positionOf({ due_at, enqueued_at, attempt, key }: JobRow): Position {
   return { at: due_at ?? enqueued_at, attempt, key };
 }

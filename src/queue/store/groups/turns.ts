@@ -62,7 +62,6 @@ export class Turns {
   private bound = 0;
   private claims = 0;
 
-  /** @param weightOf the share of a group */
   constructor(private readonly weightOf: (group: string) => number) {}
 
   get isEmpty(): boolean {
@@ -171,7 +170,6 @@ export class Turns {
     return lane.isNoisy && lane.group !== undefined && this.kept <= 0 && (this.early.get(lane) ?? 0) >= QUIET;
   }
 
-  /** The first job of the lane is taken. */
   taken(lane: Lane): void {
     // What is only looked at, or asked for in vain, saves nothing.
     this.saved = Math.min(MOST_SAVED, this.saved + SHARE);

@@ -10,7 +10,6 @@ export class Allowances {
   /** Keys of which something may have to be asked. */
   private readonly asking = new Set<string>();
 
-  /** @param running attempts of a key that run */
   constructor(
     private readonly overrides: Overrides,
     private readonly running: (key: string) => number,

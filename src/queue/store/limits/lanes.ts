@@ -113,7 +113,6 @@ export class KeyLanes {
   private asked = 0;
   private bound = 0;
 
-  /** @param order in which jobs of the rank are taken */
   constructor(
     private readonly order: Order,
     private readonly maxSize = MAX_SIZE,
@@ -174,7 +173,6 @@ export class KeyLanes {
     for (const name of [...this.lanes.keys(), ...(this.forgotten?.names ?? [])]) yield name.replace(/ \+$/, '');
   }
 
-  /** A job was read that waits for its key. */
   add(name: string, position: Position): void {
     let lane = this.lanes.get(name);
     const isBehind = this.forgotten && this.order(position, this.forgotten.from) >= 0;

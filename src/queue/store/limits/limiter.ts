@@ -19,7 +19,6 @@ interface StoredKey extends StoredUsage {
   named_at?: number;
 }
 
-/** A row of `limit_keys`. */
 export type StoredRow = { check_at: number | null; data: string };
 
 export class Limiter {
@@ -68,7 +67,6 @@ export class Limiter {
     return JSON.stringify(stored);
   }
 
-  /** An operator's override that holds at `now`. */
   overrideAt(now: number): LimitOverride | undefined {
     const override = this.around.overrides.get(this.name);
     return override && holds(override, now) ? override : undefined;

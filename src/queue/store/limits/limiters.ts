@@ -4,7 +4,6 @@ import type { Allowances } from './allowances';
 import { Limiter, type StoredRow } from './limiter';
 import type { Overrides } from './overrides';
 
-/** Idle keys kept in memory. */
 const MAX_IDLE = 2_000;
 
 /** The key of the queue's own limit. No job's key is empty. */
@@ -20,7 +19,6 @@ export class Limiters {
   /** No stored key is due before, epoch ms. */
   private nextRow = Number.POSITIVE_INFINITY;
 
-  /** @param overrides what operators set for keys in all queues */
   constructor(
     private readonly sql: SqlStorage,
     readonly overrides: Overrides,

@@ -27,7 +27,6 @@ export class Overrides {
     return this.overrides.get(key);
   }
 
-  /** What the desk of the key must know. */
   settingsOf(key: string): KeySettings {
     const override = this.overrides.get(key);
     const declared = own(this.declared, key);

@@ -33,7 +33,6 @@ export function limiterOf(
   return limiter;
 }
 
-/** Attempts of this key that run. */
 export function runningOf(q: Stored, key: string): number {
   return q.store.leases.runningByKey.get(key) ?? 0;
 }
