@@ -277,10 +277,11 @@ export function wakeIf(q: QueueParts, row: JobRow, isFor: (snoozed: Snoozed) => 
   return snoozed && isFor(snoozed) ? move(q, row, 'signal', { availableAt: now, history }, now) : row;
 }
 
-/** Does the handler still wait for the jobs of a message? Undefined: its job is not here. */
+/** Does the handler still wait for the jobs of a message? Undefined: its job moves with its queue. */
 export function isAwaited(q: QueueParts, { by, name, claim, detached }: RunMessage): boolean | undefined {
   const found = find(q, by);
-  if (!found?.row) return found && detached === true;
+  if (!found && q.config.removal?.strategy === 'move') return undefined;
+  if (!found?.row) return detached === true;
   const record = own(recordedSteps(q, found.row.key), name);
   return isPendingRun(record) && record.run.claim === claim && (found.row.ended_at === null || detached === true);
 }

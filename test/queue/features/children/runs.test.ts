@@ -396,7 +396,10 @@ it('cancellation goes down the tree', async () => {
   expect(await server.state(String(below?.id))).toBe('cancelled');
 });
 
-it('a job of a parent that ended before it was started is cancelled as it arrives', async () => {
+it.each([
+  ['ended', (id: string) => object.cancel(id)],
+  ['was purged', () => server.ok(200, 'POST', `${V1}/queues/${queue}/purge`, { states: ['scheduled'] })],
+])('a job of a parent that %s before it was started is cancelled as it arrives', async (_, end) => {
   const to = freshName('other');
   const id = await server.enqueue(queue, { type: 'parent', options: { retry: steady(1) } });
   const job = await server.takeOne(queue);
@@ -406,7 +409,7 @@ it('a job of a parent that ended before it was started is cancelled as it arrive
     others.enqueueEach = () => Promise.reject(new Error('cut off'));
   });
   await await_(job, [run('r', to)]);
-  await object.cancel(id);
+  await end(id);
   await object.evict();
   await object.passTo(Date.now() + MINUTE);
   await settled(object);
