@@ -55,7 +55,7 @@ export function runRecord(
   { verb, name }: Pick<Run<unknown>, 'verb' | 'name'>,
   record: StepRecord | undefined,
 ): RunRecord | undefined {
-  if (record === undefined) return undefined;
+  if (record === undefined || 'begun' in record) return undefined;
   if (kindOf(record) === verb) return record as RunRecord;
   throw taken(verb, name, kindOf(record));
 }

@@ -371,7 +371,7 @@ export class Steps implements WaitsHost {
   #suspend(next: Suspension): Promise<never> {
     if (next.kind === 'pause' && !this.#isOver) {
       const { runs, beginsOthers } = this.#madePauses?.runs() ?? { runs: [], beginsOthers: false };
-      this.#runs = runs;
+      this.#runs = runs.map((asked) => (asked.jobs && this.run.canUndo(asked.name) ? { ...asked, undo: true } : asked));
       // They begin now, and the next run waits without them.
       if (beginsOthers) next.pause.until = AT_ONCE;
     }

@@ -244,10 +244,12 @@ export interface UndoContext<Env = unknown>
   /** The name of the step. */
   step: string;
   /**
-   * Has the step a result on record? Otherwise it was cut off or has failed: its effect may, or may not, have come
-   * about, and there is no result.
+   * Has the step a result on record, and have all its children completed? Otherwise it was cut off or has failed: its
+   * effect may, or may not, have come about, and only `ctx.runAll` has a result.
    */
   isCertain: boolean;
+  /** The children of a `ctx.run` or `ctx.runAll`, in order; null: not started, as far as is known. Empty for a step. */
+  jobIds: readonly (string | null)[];
 }
 
 /**

@@ -47,12 +47,12 @@ export function undoing(type: string, { retry, find }: Undo): HandlerFunction {
     const { job: undone, steps } = readArgs(job.args);
     const { env, log } = ctx;
     const failed: { step: string; message: string }[] = [];
-    for (const [at, { name, result, certain: isCertain }] of steps.entries()) {
+    for (const [at, { name, result, certain: isCertain, job_ids: jobIds = [] }] of steps.entries()) {
       const undo = find(name);
       const run = async ({ signal }: StepContext): Promise<void> => {
         if (!undo) throw new UnrecoverableError(`Nothing in undo of ${JSON.stringify(type)} fits this name.`);
         const { enqueue, enqueueMany } = ctx;
-        await undo(result, { job: undone, step: name, isCertain, env, signal, log, enqueue, enqueueMany });
+        await undo(result, { job: undone, step: name, isCertain, jobIds, env, signal, log, enqueue, enqueueMany });
       };
       try {
         await ctx.step(stepName(name, at), run, { retry });

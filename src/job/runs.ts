@@ -25,7 +25,7 @@ const LEAST_BYTES = END_BYTES - 48;
 /** Bytes of a code, and characters of a message, where there is no room for all of an error. */
 const MAX_BRIEF = 64;
 
-const MEMBERS = ['name', 'jobs', 'timeout_ms', 'all', 'stop', 'detached'] as const;
+const MEMBERS = ['name', 'jobs', 'timeout_ms', 'all', 'stop', 'detached', 'undo'] as const;
 const readTimeout = readInteger(0, MAX_DURATION_MS);
 const readJobs = readList(Number.POSITIVE_INFINITY, readObject);
 
@@ -38,7 +38,7 @@ function readRun(value: unknown, field: string): RunRequest {
   const timeout = optional(value, 'timeout_ms', readTimeout, path);
   if (jobs) run.jobs = jobs as NonNullable<RunRequest['jobs']>;
   if (timeout !== undefined) run.timeout_ms = timeout;
-  for (const flag of ['all', 'stop', 'detached'] as const) {
+  for (const flag of ['all', 'stop', 'detached', 'undo'] as const) {
     if (optional(value, flag, readBoolean, path)) run[flag] = true;
   }
   if (jobs && (run.all ? jobs.length === 0 : jobs.length !== 1)) {

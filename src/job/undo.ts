@@ -1,10 +1,11 @@
 /** Undoing the steps of a job that ended otherwise than completed: a job of its own does it. Pure. */
 import { utf8Bytes } from './bytes';
+import { defined } from './envelope/fields';
 import { groupOf } from './group';
 import type { JobBody, JobHistory } from './record';
 import type { End } from './retention';
 import { stepsInOrder } from './step-order';
-import { type ReadResult, type Steps, stepsOfEntries, stillBegun } from './steps';
+import { type ReadResult, type StepRecord, type Steps, stepsOfEntries, stillBegun } from './steps';
 import { cut } from './text';
 import { isSignalUrl } from './token';
 import { UNDO_OF, UNDO_SUFFIX } from './undo-names';
@@ -12,11 +13,13 @@ import { UNDO_OF, UNDO_SUFFIX } from './undo-names';
 /** A step to undo. */
 export interface StepToUndo {
   name: string;
-  /** Has it a result on record? Otherwise its effect may, or may not, have come about. */
+  /** Has it a result on record, of jobs without a failure? Otherwise its effect may, or may not, have come about. */
   certain: boolean;
   result?: unknown;
   /** Bytes of a result that is left out, because it is too large or cannot be read. */
   omitted?: number;
+  /** Of a step that waited for jobs: their ids, in order. Null: the queue does not know that it was started. */
+  job_ids?: (string | null)[];
 }
 
 /** What an undo job gets to know about its job. */
@@ -38,14 +41,31 @@ const RETRY = { max_attempts: 5, on_exhaustion: 'dead_letter' };
 
 /** The steps that must be undone, the last one first. */
 export function stepsToUndo(steps: Steps, read: ReadResult): StepToUndo[] {
-  const flagged = stepsInOrder(steps).filter(([name, { undo, result }]) => undo && !isSignalUrl(name, result));
-  return flagged.reverse().map(([name, step]) => {
-    const bytes = step.result_bytes;
-    if (bytes === undefined)
-      return { name, certain: 'result' in step, ...('result' in step && { result: step.result }) };
-    const value = read(name);
-    return { name, certain: true, ...(value ? { result: value[0] } : { omitted: bytes }) };
-  });
+  const flagged = stepsInOrder(steps).filter(([name, step]) => step.undo && mayHaveEffect(name, step));
+  return flagged.reverse().map(([name, step]) => stepToUndo(name, step, read));
+}
+
+const mayHaveEffect = (name: string, { result, error, run }: StepRecord) =>
+  !isSignalUrl(name, result) && (error === undefined || run === undefined || run.id !== undefined);
+
+/** What is known of a step that must be undone. */
+export function stepToUndo(name: string, step: StepRecord, read?: ReadResult): StepToUndo {
+  const { run, result_bytes: omitted } = step;
+  const known = omitted === undefined ? resultIn(step) : read?.(name);
+  return {
+    name,
+    certain: (omitted !== undefined || 'result' in step) && !run?.failed,
+    ...(known ? { result: known[0] } : omitted !== undefined && { omitted }),
+    ...(run && { job_ids: run.ids ?? [run.id ?? null] }),
+  };
+}
+
+/** In a list. Of several jobs that were not all awaited it is the ends of those that have ended, in their places. */
+function resultIn({ run, ...step }: StepRecord): unknown[] | undefined {
+  if ('result' in step) return [step.result];
+  if (run?.jobs === undefined) return undefined;
+  const ended = new Map(run.ends);
+  return [Array.from({ length: run.jobs }, (_, at) => ended.get(at) ?? defined({ id: run.ids?.[at] ?? undefined }))];
 }
 
 /** The body of the job that undoes these steps. */
@@ -80,18 +100,18 @@ export function undoBody(
 function fitting(steps: readonly StepToUndo[], room: number): StepToUndo[] {
   const fit = steps.map((step) => ({ step, bytes: utf8Bytes(JSON.stringify(step.result) ?? '') }));
   let left = room;
-  for (const { step, bytes } of fit) left -= utf8Bytes(JSON.stringify(step.name)) + ENTRY_BYTES + bytes;
+  for (const { step, bytes } of fit) left -= utf8Bytes(JSON.stringify({ ...step, result: null })) + ENTRY_BYTES + bytes;
   for (const one of fit.toSorted((a, b) => b.bytes - a.bytes)) {
     if (left >= 0 || one.bytes === 0) break;
-    const { name, certain } = one.step;
-    one.step = { name, certain, omitted: one.bytes };
+    const { result: _, ...step } = one.step;
+    one.step = { ...step, omitted: one.bytes };
     left += one.bytes;
   }
   return fit.map(({ step }) => step);
 }
 
-/** Beside its name and its result an entry takes no more. */
-const ENTRY_BYTES = 64;
+/** What an entry takes in place of a result that is left out. */
+const ENTRY_BYTES = 32;
 
 /** The records that another job, a fork, begins with: what they have done belongs to the first. @param isUndone its */
 export function forFork(steps: Steps, isUndone: boolean): Steps {

@@ -118,6 +118,8 @@ export interface RunRequest {
   stop?: boolean;
   /** The jobs continue when their handler stops waiting for them. */
   detached?: boolean;
+  /** The jobs are undone like a step if the one that waits for them ends otherwise than completed. */
+  undo?: boolean;
 }
 
 /** The jobs that a record stands for. */

@@ -78,7 +78,8 @@ function recordOf({ run }: RunRecord, ends: readonly PlayedEnd[], at: number): R
   const all = ends.map((end, index): RunEnd => ({ id: idOf(index + 1), ...endOf(end) }));
   if (run.jobs !== undefined) {
     const failed = all.filter(({ error }) => error).length;
-    return { result: all, run: { ...run, ended: all.length, failed }, at };
+    const ids = all.map(({ id = null }) => id);
+    return { result: all, run: { ...run, ids, ended: all.length, failed }, at };
   }
   const [{ error, result } = { result: null }] = all;
   return error ? { error, run, at } : { result, run, at };

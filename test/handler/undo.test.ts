@@ -66,6 +66,60 @@ describe('a step that can be undone', () => {
   });
 });
 
+describe('children that can be undone', () => {
+  const calls: unknown[] = [];
+  const note = (result: unknown, { step, isCertain, jobIds }: UndoContext) =>
+    void calls.push([step, result, isCertain, jobIds.length]);
+  const handlers = defineHandlers({
+    'trip.book': {
+      undo: { 'book *': note, pay: note },
+      handler: async (_: Job, ctx: HandlerContext) => {
+        await ctx.step('pay', () => 1);
+        const hotels = [1, 2].map((room) => ({ type: 'hotel.book', args: [room] }));
+        await Promise.all([
+          ctx.run('book flight', 'flight.book', []),
+          ctx.runAll('book hotels', hotels),
+          ctx.run('mail', 'mail.send', []),
+        ]);
+      },
+    },
+  });
+
+  it('are asked for with a flag, once', async () => {
+    const run = await runHandler(handlers, 'trip.book', []);
+    expect(run.waitsFor.map(({ name, undo }) => [name, undo])).toEqual([
+      ['book flight', true],
+      ['book hotels', true],
+      ['mail', undefined],
+    ]);
+    const later = await runHandler(handlers, 'trip.book', [], { steps: run.steps });
+    expect(later.waitsFor).toEqual([{ name: 'book flight' }, { name: 'book hotels' }, { name: 'mail' }]);
+  });
+
+  it('begin again where a queue knows only that they once began', async () => {
+    const run = await runHandler(handlers, 'trip.book', [], { steps: { 'book flight': { begun: true, undo: true } } });
+    expect(run.waitsFor[0]).toMatchObject({ name: 'book flight', undo: true });
+  });
+
+  it('are undone with their results and ids', async () => {
+    const runs = { 'book flight': { result: 'AB1' }, 'book hotels': [{ result: 1 }, { error: new Error('full') }] };
+    const { steps } = await runHandler(handlers, 'trip.book', [], { runs });
+    const done = await undoHandler(handlers, 'trip.book', steps);
+    expect(done).toMatchObject({ status: 'completed', result: { undone: 3 } });
+    const list = [
+      { id: expect.any(String), result: 1 },
+      { id: expect.any(String), error: expect.objectContaining({ message: 'full' }) },
+    ];
+    expect(calls).toEqual(
+      expect.arrayContaining([
+        ['book flight', 'AB1', true, 1],
+        ['book hotels', list, false, 2],
+        ['pay', 1, true, 0],
+      ]),
+    );
+  });
+});
+
 describe('a table of undo', () => {
   const run = () => undefined;
   const handler = (job: Job, ctx: HandlerContext) => [job, ctx];

@@ -86,8 +86,10 @@ export class Runs {
     let until = Number.POSITIVE_INFINITY;
     for (const run of this.asked) {
       const before = own(book.steps, run.name);
-      if (before && !before.run) throw invalidRequest('runs', `${run.name} is the name of a step, not of a run.`);
-      if (!before) this.planOne(book, run);
+      if (before && !before.run && !before.begun) {
+        throw invalidRequest('runs', `${run.name} is the name of a step, not of a run.`);
+      }
+      if (!before?.run) this.planOne(book, run);
       else if (isPendingRun(before) && before.until <= this.now) book.replace(run.name, { timed_out: true });
       until = Math.min(until, own(book.steps, run.name)?.until ?? until);
     }
@@ -95,7 +97,7 @@ export class Runs {
   }
 
   private planOne(book: StepBook, asked: RunRequest): void {
-    const { name, jobs, timeout_ms = RUN_TIMEOUT_MS, all, stop, detached } = asked;
+    const { name, jobs, timeout_ms = RUN_TIMEOUT_MS, all, stop, detached, undo } = asked;
     if (!jobs) throw invalidRequest('runs', `The run ${name} has no record, so it must name its jobs.`);
     const planned = jobs.map((job, place) => outcomeOf(() => this.childOf(asked, job, place)));
     const first = planned.find((outcome) => outcome.ok)?.value;
@@ -114,7 +116,7 @@ export class Runs {
         run.queues = planned.map((outcome) => (outcome.ok ? outcome.value.queue : run.queue));
       }
     } else if (idOfChild(first) !== null) run.id = UNKNOWN_ID;
-    book.put(name, { until: this.now + timeout_ms, run });
+    book.put(name, { until: this.now + timeout_ms, run, ...(undo && { undo }) });
     const refused = planned.flatMap((outcome, place) =>
       outcome.ok ? [] : [{ place, error: runErrorOf(outcome.error) }],
     );
