@@ -1,4 +1,5 @@
 /** Acts on many jobs from one dialog: preview, question, progress, result. Closing the dialog stops nothing. */
+import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Operation } from '../../contract/bulk';
 import { type ApiFailure, api, asFailure } from '../core/api';
@@ -40,7 +41,14 @@ export interface StartedOperation {
   begin: (key: string) => Promise<OperationStatus>;
 }
 
-export function OperationDialog(props: { of: StartedOperation; onClose: () => void; onDone: () => void }) {
+/** @returns what asks about an operation and runs it, and its dialog while it is open @param onDone follows a change */
+export function useOperation(onDone: () => void): [begin: (operation: StartedOperation) => void, ComponentChildren] {
+  const [operation, setOperation] = useState<StartedOperation>();
+  const close = () => setOperation(undefined);
+  return [setOperation, operation && <OperationDialog of={operation} onClose={close} onDone={onDone} />];
+}
+
+function OperationDialog(props: { of: StartedOperation; onClose: () => void; onDone: () => void }) {
   const { of: operation, onClose, onDone } = props;
   const [preview, setPreview] = useState<Preview>();
   const [outcome, setOutcome] = useState<OperationStatus>();

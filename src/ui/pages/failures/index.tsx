@@ -5,7 +5,7 @@ import type { Action } from '../../components/actions';
 import { Badge } from '../../components/badge';
 import { isIntended } from '../../components/error';
 import { type Filter, FilterBar, Newer, Pager, QueueFilter } from '../../components/list';
-import { OperationDialog, type StartedOperation } from '../../components/operation';
+import { useOperation } from '../../components/operation';
 import { Empty, LiveRefused, Loaded, PageHead, Skeleton } from '../../components/page';
 import { type Column, column, countColumn, DataTable, textColumn, timeColumn } from '../../components/table';
 import { Button, Foreign } from '../../components/text';
@@ -56,7 +56,7 @@ export default function FailuresPage() {
 
 function Groups(props: { list: FailureGroups; groups: Resource<FailureGroups>; changed: ReadonlySet<string> }) {
   const { list, groups, changed } = props;
-  const [operation, setOperation] = useState<StartedOperation>();
+  const [start, dialog] = useOperation(groups.reload);
   const further = useFurther({
     first: list,
     place: () => JSON.stringify([asked(), query('page')]),
@@ -65,7 +65,7 @@ function Groups(props: { list: FailureGroups; groups: Resource<FailureGroups>; c
   });
   const items = merged(list.items, further.items);
   const open = query('group');
-  const begin = (fingerprint: string, action: 'redrive' | 'discard') => setOperation(onGroup(fingerprint, action));
+  const begin = (fingerprint: string, action: 'redrive' | 'discard') => start(onGroup(fingerprint, action));
   const redrive: Action<FailureGroup> = {
     label: 'Redrive',
     key: ['r', 'Redrive the group'],
@@ -105,7 +105,7 @@ function Groups(props: { list: FailureGroups; groups: Resource<FailureGroups>; c
           onAct={(action) => begin(open, action)}
         />
       )}
-      {operation && <OperationDialog of={operation} onClose={() => setOperation(undefined)} onDone={groups.reload} />}
+      {dialog}
     </>
   );
 }

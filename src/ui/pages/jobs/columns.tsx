@@ -4,7 +4,7 @@ import { useState } from 'preact/hooks';
 import type { JobSummary } from '../../../contract/jobs';
 import { StateBadge } from '../../components/badge';
 import { Dialog } from '../../components/overlays';
-import type { Column } from '../../components/table';
+import { type Column, column, timeColumn } from '../../components/table';
 import { Button, Foreign, JobLink, Link, None, Time } from '../../components/text';
 import { stringifyExact } from '../../core/exact';
 import { percent } from '../../core/format';
@@ -14,21 +14,16 @@ import { isHidden } from '../../core/session';
 const MAX_TEXT = 160;
 
 const COLUMNS: readonly Column<JobSummary>[] = [
-  {
-    id: 'state',
-    label: 'State',
-    render: ({ state, progress }) => (
-      <>
-        <StateBadge state={state} />
-        {state === 'active' && progress !== undefined && <span class="faint num"> {percent(progress)}</span>}
-      </>
-    ),
-  },
-  {
-    id: 'type',
-    label: 'Type',
-    main: true,
-    render: ({ id, type, tags = [] }) => (
+  column('state', 'State', ({ state, progress }) => (
+    <>
+      <StateBadge state={state} />
+      {state === 'active' && progress !== undefined && <span class="faint num"> {percent(progress)}</span>}
+    </>
+  )),
+  column(
+    'type',
+    'Type',
+    ({ id, type, tags = [] }) => (
       <span class="what">
         <Link to={href(`jobs/${id}`)} text={type} />
         {tags.slice(0, 3).map((tag) => (
@@ -38,54 +33,39 @@ const COLUMNS: readonly Column<JobSummary>[] = [
         ))}
       </span>
     ),
-  },
-  {
-    id: 'queue',
-    label: 'Queue',
-    render: ({ queue }) => <Link to={href(`queues/${segment(queue)}`)} text={queue} class="quiet" />,
-  },
-  {
-    id: 'group',
-    label: 'Group',
-    wide: true,
-    render: ({ group }) =>
+    { main: true },
+  ),
+  column('queue', 'Queue', ({ queue }) => <Link to={href(`queues/${segment(queue)}`)} text={queue} class="quiet" />),
+  column(
+    'group',
+    'Group',
+    ({ group }) =>
       group && (
         <Link {...(!isHidden(group) && { to: withQuery({ group }) })} text={group} title={group} class="brief" />
       ),
-  },
-  {
-    id: 'args',
-    label: 'Arguments',
+    { wide: true },
+  ),
+  column(
+    'args',
+    'Arguments',
+    ({ args = [] }) => <Brief text={args.map((one) => stringifyExact(one, 0)).join(', ')} />,
+    { wide: true },
+  ),
+  column('id', 'Id', ({ id }) => <JobLink id={id} />, { wide: true }),
+  column(
+    'attempts',
+    'Attempts',
+    ({ attempt, max_attempts: most }) => <span class={attempt === 0 ? 'faint' : ''}>{`${attempt}/${most}`}</span>,
+    { end: true },
+  ),
+  column('priority', 'Priority', ({ priority }) => <span class={priority === 0 ? 'faint' : ''}>{priority}</span>, {
+    ...{ end: true, wide: true, sort: true },
+  }),
+  timeColumn('created_at', 'Created', { sort: true }),
+  column('scheduled_at', 'Then', (job) => <Then job={job} />, { end: true, sort: true }),
+  column('error', 'Last error', ({ error, discard_reason }) => <Brief text={error?.message ?? discard_reason} />, {
     wide: true,
-    render: ({ args = [] }) => <Brief text={args.map((one) => stringifyExact(one, 0)).join(', ')} />,
-  },
-  { id: 'id', label: 'Id', wide: true, render: ({ id }) => <JobLink id={id} /> },
-  {
-    id: 'attempts',
-    label: 'Attempts',
-    end: true,
-    render: ({ attempt, max_attempts: most }) => (
-      <span class={attempt === 0 ? 'faint' : ''}>
-        {attempt}/{most}
-      </span>
-    ),
-  },
-  {
-    id: 'priority',
-    label: 'Priority',
-    end: true,
-    wide: true,
-    sort: true,
-    render: ({ priority }) => <span class={priority === 0 ? 'faint' : ''}>{priority}</span>,
-  },
-  { id: 'created_at', label: 'Created', end: true, sort: true, render: ({ created_at }) => <Time at={created_at} /> },
-  { id: 'scheduled_at', label: 'Then', end: true, sort: true, render: (job) => <Then job={job} /> },
-  {
-    id: 'error',
-    label: 'Last error',
-    wide: true,
-    render: ({ error, discard_reason }) => <Brief text={error?.message ?? discard_reason} />,
-  },
+  }),
 ];
 
 const KEY = 'tocsin.columns.jobs';

@@ -4,7 +4,7 @@ import type { JobItems, JobSummary } from '../../../contract/jobs';
 import { JOB_STATES } from '../../components/badge';
 import { Icon } from '../../components/icon';
 import { FilterChips, Filters, Newer, Pager, QueueFilter, SelectFilter, TextFilter } from '../../components/list';
-import { OperationDialog, type StartedOperation } from '../../components/operation';
+import { useOperation } from '../../components/operation';
 import { Empty, LiveRefused, Loaded, PageHead, Skeleton, Tabs } from '../../components/page';
 import { SelectionBar, useSelection } from '../../components/selection';
 import { DataTable } from '../../components/table';
@@ -106,7 +106,10 @@ interface FoundProps {
 
 function Found({ list, jobs, changed }: FoundProps) {
   const selection = useSelection(NOT_FILTERS);
-  const [operation, setOperation] = useState<StartedOperation>();
+  const [start, dialog] = useOperation(() => {
+    selection.clear();
+    jobs.reload();
+  });
   const further = useFurther<JobSummary>({
     first: list,
     place: () => url.value.search,
@@ -117,7 +120,7 @@ function Found({ list, jobs, changed }: FoundProps) {
   const dead = query('dead') === 'true';
   const items = further.items.length > 0 ? [...list.items, ...further.items] : list.items;
   const begin = (action: Action) =>
-    setOperation(
+    start(
       selection.all
         ? onMatching(action, dead, list.total_is_exact === false ? undefined : list.total)
         : onChosen(action, [...selection.ids], dead),
@@ -176,16 +179,7 @@ function Found({ list, jobs, changed }: FoundProps) {
           <Button label={dead ? DEAD_WORDS.delete?.verb : 'Delete'} class="danger" onClick={() => begin('delete')} />
         )}
       </SelectionBar>
-      {operation && (
-        <OperationDialog
-          of={operation}
-          onClose={() => setOperation(undefined)}
-          onDone={() => {
-            selection.clear();
-            jobs.reload();
-          }}
-        />
-      )}
+      {dialog}
     </div>
   );
 }

@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import type { PurgedByOperator, QueueDeletion } from '../../../contract/queues';
 import { JOB_STATES } from '../../components/badge';
 import { Boxes, Form, SelectField, TextField, textIn } from '../../components/form';
-import { OperationDialog, type StartedOperation } from '../../components/operation';
+import { type StartedOperation, useOperation } from '../../components/operation';
 import { api } from '../../core/api';
 import { confirm, toast } from '../../core/dialogs';
 import { number } from '../../core/format';
@@ -38,7 +38,7 @@ export function purgeOf(queue: string, filter: Record<string, unknown>): Started
 }
 
 function Purge({ name, reload }: { name: string; reload: () => void }) {
-  const [operation, setOperation] = useState<StartedOperation>();
+  const [begin, dialog] = useOperation(reload);
   const count = async (form: FormData) => {
     const age = textIn(form, 'older_than');
     const purge = purgeOf(name, { states: form.getAll('states'), ...(age !== '' && { older_than: age }) });
@@ -49,7 +49,7 @@ function Purge({ name, reload }: { name: string; reload: () => void }) {
     }
     const parts = Object.entries(found.byState).map(([state, some]) => `${number(some)} ${state}`);
     const text = `They are permanently deleted from ${name}: ${parts.join(', ')}.`;
-    setOperation({ ...purge, text, typed: name, preview: async () => ({ ...found, byState: {}, byQueue: {} }) });
+    begin({ ...purge, text, typed: name, preview: async () => ({ ...found, byState: {}, byQueue: {} }) });
   };
   return (
     <section class="card">
@@ -73,7 +73,7 @@ function Purge({ name, reload }: { name: string; reload: () => void }) {
           placeholder="any age"
         />
       </Form>
-      {operation && <OperationDialog of={operation} onClose={() => setOperation(undefined)} onDone={reload} />}
+      {dialog}
     </section>
   );
 }

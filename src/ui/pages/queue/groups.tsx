@@ -4,7 +4,7 @@ import type { QueueGroup, QueueGroupDetail, QueueGroupList } from '../../../cont
 import type { Action } from '../../components/actions';
 import { Badge } from '../../components/badge';
 import { FormDialog, TextField, textIn } from '../../components/form';
-import { OperationDialog, type StartedOperation } from '../../components/operation';
+import { useOperation } from '../../components/operation';
 import { Dialog } from '../../components/overlays';
 import { Empty, Loaded } from '../../components/page';
 import { Collection, type Column, column, countColumn, textColumn, timeColumn } from '../../components/table';
@@ -28,9 +28,9 @@ export function GroupsTab({ queue: { name }, round }: QueueTab) {
   const page = pageNumber();
   const slowly = useSlowly(round, EVERY_MS);
   const groups = useGet<QueueGroupList>(`queues/${segment(name)}/groups`, { page, per_page: PER_PAGE }, slowly);
-  const [operation, setOperation] = useState<StartedOperation>();
+  const [start, dialog] = useOperation(groups.reload);
   const [limited, setLimited] = useState<QueueGroup>();
-  const begin = (action: JobAction, { group }: QueueGroup) => setOperation(onFilter(action, { queue: name, group }));
+  const begin = (action: JobAction, { group }: QueueGroup) => start(onFilter(action, { queue: name, group }));
   const pause = ({ group, paused }: QueueGroup) => {
     const path = `${pathOf(name, group)}/${paused ? 'resume' : 'pause'}`;
     return act(() => api.post(path), `${group} is ${paused ? 'resumed' : 'paused'}.`);
@@ -46,7 +46,7 @@ export function GroupsTab({ queue: { name }, round }: QueueTab) {
     { label: 'Cancel', key: ['c', 'Cancel its jobs'], run: (row) => begin('cancel', row), isFor: isNamed },
     {
       label: 'Purge',
-      run: ({ group }) => setOperation(purgeOf(name, { states: PURGED, group })),
+      run: ({ group }) => start(purgeOf(name, { states: PURGED, group })),
       isFor: isFor('admin:purge'),
     },
   ];
@@ -76,9 +76,7 @@ export function GroupsTab({ queue: { name }, round }: QueueTab) {
           {limited && (
             <GroupDialog queue={name} of={limited} onClose={() => setLimited(undefined)} onDone={groups.reload} />
           )}
-          {operation && (
-            <OperationDialog of={operation} onClose={() => setOperation(undefined)} onDone={groups.reload} />
-          )}
+          {dialog}
         </>
       )}
     </Collection>
