@@ -109,10 +109,19 @@ export class OutboxRelay {
     return running ?? this.serve(kind, address);
   }
 
+  /** Is something being sent? @param kind absent: of any */
+  isSending(kind?: MessageKind): boolean {
+    return this.running(kind).length > 0;
+  }
+
+  private running(kind: MessageKind | undefined) {
+    return [...this.busy.values()].filter((one) => kind === undefined || one.kind === kind);
+  }
+
   /** Waits until nothing is being sent: what is left then is not due, or could not be delivered yet. Never rejects. */
   async idle(kind?: MessageKind): Promise<void> {
     for (;;) {
-      const running = [...this.busy.values()].filter((one) => kind === undefined || one.kind === kind);
+      const running = this.running(kind);
       if (running.length === 0) return;
       await Promise.allSettled(running.map(({ done }) => done));
     }

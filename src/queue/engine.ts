@@ -8,6 +8,7 @@ import type { TargetConfig } from '../dispatch/config';
 import { type AlarmClock, earliest } from '../durable/alarm-clock';
 import { type CommitHooks, Committer, type TransactionStep } from '../durable/group-commit';
 import { OutboxRelay } from '../durable/outbox-relay';
+import { waitAtMost } from '../durable/wait';
 import { ApiError, type Outcome, unavailable } from '../job/errors';
 import type { WaitingFor } from '../job/waiting';
 import type { TargetView } from '../rpc/targets';
@@ -40,6 +41,9 @@ const LOST_AFTER_MS = 5_000;
 
 /** A reader of the whole queue waits at most this long until overdue jobs are ended, ms. */
 const CATCH_UP_MS = 5_000;
+
+/** A claim that found nothing waits at most this long for the answers of desks, ms. */
+const DESKS_WITHIN_MS = 2_000;
 
 /** Pause before the alarm is tried again when its work failed, ms. */
 const RETRY_ALARM_MS = 1_000;
@@ -77,6 +81,7 @@ export class QueueEngine {
   private following = false;
   private readonly overdue: Overdue;
   private readonly push: Pump;
+  private readonly limits: LimitsFeature;
   readonly pull: Pulling;
   readonly bulk: BulkOperations;
   readonly moves: Moves;
@@ -117,6 +122,7 @@ export class QueueEngine {
     this.overdue = new Overdue(around);
     this.push = new Pump(around, q.handlers);
     this.pull = new Pulling(around);
+    this.limits = new LimitsFeature(around);
     this.bulk = new BulkOperations(around);
     this.moves = new Moves(around);
     this.batches = new Batches(around);
@@ -124,7 +130,7 @@ export class QueueEngine {
     this.readers = new Readers(around);
     const features: Feature[] = [
       this.overdue,
-      new LimitsFeature(around),
+      this.limits,
       new CronFeature(around),
       new StorageWatch(around),
       new Pruning(around),
@@ -269,6 +275,14 @@ export class QueueEngine {
   private watch(): void {
     const armed = this.host.clock.armedAt;
     if (armed !== null && armed + LOST_AFTER_MS < this.host.now()) this.armNext();
+  }
+
+  /** Waits a moment for desks of shared keys that are being asked. @returns whether any was */
+  async desksAnswer(): Promise<boolean> {
+    const { leases } = this.limits;
+    if (!this.relay.isSending(leases)) return false;
+    await waitAtMost(DESKS_WITHIN_MS, this.relay.idle(leases));
+    return true;
   }
 
   close(): void {

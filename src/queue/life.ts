@@ -25,7 +25,7 @@ import { defined } from '../job/envelope/fields';
 import { type ParseContext, parseJob, withFingerprint } from '../job/envelope/parse';
 import { eventualOutcomeOf, notFound, type Outcome, outcomeOf } from '../job/errors';
 import { refuseTooMuch } from '../job/message';
-import type { JobView, NewJob } from '../job/record';
+import type { JobView, NewJob, RunnerView } from '../job/record';
 import { below, over, type QueueDefaults } from '../job/settings';
 import { fingerprintOf } from '../job/unique/fingerprint';
 import { UnknownMembers } from '../job/unknown-members';
@@ -96,7 +96,7 @@ export class QueueLife {
   private clock!: AlarmClock;
   /** The queue is being created. */
   private creation: Promise<unknown> | undefined;
-  /** Claims that have not reached the engine yet, by the names of their waiters. */
+  /** Claims under way, by the names of their waiters. */
   private readonly early = new Map<string, { isGone: boolean }>();
   readonly followers: Followers;
   readonly workers: WorkerSockets;
@@ -242,10 +242,14 @@ export class QueueLife {
     while (!this.engine && !early.isGone && Date.now() < deadline) {
       await scheduler.wait(Math.min(LOOK_EVERY_MS, deadline - Date.now()));
     }
+    const isUnwanted = () => early.isGone || (worker_id !== undefined && this.silenced.hasNow(worker_id));
+    let claimed: Outcome<RunnerView[]> = { ok: true, value: [] };
+    // Jobs may wait for what a desk is about to answer: a worker that asks seldom must not come too early each time.
+    for (let tries = 0; tries < 2 && claimed.ok && claimed.value.length === 0; tries++) {
+      if (early.isGone || !this.engine || (tries > 0 && !(await this.engine.desksAnswer()))) break;
+      claimed = await this.engine.pull.claim(request, deadline, isUnwanted);
+    }
     if (waiter !== undefined) this.early.delete(waiter);
-    if (early.isGone || !this.engine) return { ok: true, value: [] };
-    const isUnwanted = () => worker_id !== undefined && this.silenced.hasNow(worker_id);
-    const claimed = await this.engine.pull.claim(request, deadline, isUnwanted);
     // The body crosses as text.
     return claimed.ok ? { ok: true, value: claimed.value.map(({ record, layers }) => ({ record, layers })) } : claimed;
   }
@@ -253,7 +257,7 @@ export class QueueLife {
   withdraw(waiter: string): void {
     const early = this.early.get(waiter);
     if (early) early.isGone = true;
-    else this.engine?.pull.withdraw(waiter);
+    this.engine?.pull.withdraw(waiter);
   }
 
   /** These workers must get no more jobs, or may again. */

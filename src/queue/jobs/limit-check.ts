@@ -32,21 +32,27 @@ export function roomFor(q: Named & Stored, row: JobRow, now: number, taken: Take
   return isBegun(row) ? toRun : Math.min(toRun, limiter.room(running, now) - taken.starts);
 }
 
-/** The key's desk has nothing for now: decides about jobs that do not wait for it when claimed. Two rows each. */
-export function decide(q: QueueParts, limiter: Limiter, now: number): void {
-  if (limiter.isStopped(now) || limiter.room(runningOf(q, limiter.key), now) > 0) return;
-  for (const scan of q.store.cursors.all()) {
-    for (const { key } of q.store.turn.draw(scan.jobsBehind(limiter.key, q.store.turn.share))) {
-      const row = q.store.leases.active.has(key) ? undefined : rowByKey(q.store, key);
-      if (
-        row?.ended_at === null &&
-        stateOf(row, false, now) === 'available' &&
-        actionOf(q, limiter, row, now) !== 'wait'
-      ) {
-        refuse(q, row, limiter, now);
-      }
+/**
+ * The key's desk has nothing for now: decides about jobs that do not wait for it when claimed, up to the first that
+ * does. Two rows each. @returns whether the next turn must continue
+ */
+export function decide(q: QueueParts, limiter: Limiter, now: number): boolean {
+  if (limiter.isStopped(now) || limiter.room(runningOf(q, limiter.key), now) > 0) return false;
+  const { turn, leases, cursors } = q.store;
+  let left = turn.share;
+  const isOver = (key: number): boolean => {
+    if (left <= 0) return false;
+    const row = leases.active.has(key) ? undefined : rowByKey(q.store, key);
+    if (row?.ended_at === null && stateOf(row, false, now) === 'available') {
+      if (actionOf(q, limiter, row, now) === 'wait') return false;
+      refuse(q, row, limiter, now);
     }
-  }
+    turn.spend({ changes: 1 });
+    left = turn.isSpent ? 0 : left - 1;
+    return true;
+  };
+  for (const scan of cursors.all()) scan.dropBehind(limiter.key, isOver);
+  return left <= 0;
 }
 
 export class LimitCheck {

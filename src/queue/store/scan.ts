@@ -109,9 +109,9 @@ export class Scan {
     return name !== undefined && this.behind.get(rankOf(row, priority))?.opensForOne(name) === true;
   }
 
-  /** The first jobs that wait here for this key and whose starts are not counted. @param limit of each rank */
-  jobsBehind(key: string, limit: number): Position[] {
-    return [...this.behind.values()].flatMap((lanes) => lanes.firstOf(laneName(key, false), limit));
+  /** Drops the first jobs behind this key whose starts are not counted, as long as they no longer wait. */
+  dropBehind(key: string, isOver: (key: number) => boolean): void {
+    for (const lanes of this.behind.values()) lanes.dropWhile(laneName(key, false), isOver);
   }
 
   /** Do jobs wait here for this key, as far as is known without room? */

@@ -6,12 +6,14 @@ import { lookAtDueKeys, seeToTouched, wakeGroups } from './admission';
 import { leasing } from './leasing';
 
 export class LimitsFeature implements Feature {
+  readonly leases: MessageKind;
   readonly messages: readonly MessageKind[];
   /** When it was last asked, epoch ms. */
   private askedAt = Number.NEGATIVE_INFINITY;
 
   constructor(private readonly host: Host) {
-    this.messages = [leasing(host)];
+    this.leases = leasing(host);
+    this.messages = [this.leases];
   }
 
   /** During maintenance an open window starts no job. */

@@ -34,14 +34,15 @@ async function ask({ q, others, now, write }: Host, key: string): Promise<void> 
     throw error;
   }
   holder.answered(request, answer, now());
-  await write((at) => {
+  const act = (at: number): boolean => {
     limiters.touch(key);
     allowances.mayAsk(key);
     const limiter = limiters.find(key);
-    if (!limiter || limiter.isUndecided(runningOf(q, key), at)) return;
+    if (!limiter || limiter.isUndecided(runningOf(q, key), at)) return false;
     limiter.hasArrived = false;
-    decide(q, limiter, at);
-  });
+    return decide(q, limiter, at);
+  };
+  while (await write(act));
 }
 
 /** The desk of a key calls. @param recall as of the verb @returns that the queue is there */

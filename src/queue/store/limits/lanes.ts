@@ -82,12 +82,6 @@ class KeyLane implements Position {
     this.begin();
   }
 
-  *jobs(): Generator<Position> {
-    for (const { at, attempt, key, count } of this.runs.all()) {
-      for (let offset = 0; offset < count; offset++) yield { at, attempt, key: key + offset };
-    }
-  }
-
   private begin(): void {
     const { first } = this.runs;
     if (first) [this.at, this.attempt, this.key] = [first.at, first.attempt, first.key];
@@ -162,12 +156,6 @@ export class KeyLanes {
     return this.lanes.get(name)?.has(position) === true;
   }
 
-  firstOf(name: string, limit: number): Position[] {
-    const found: Position[] = [];
-    for (const position of this.lanes.get(name)?.jobs() ?? []) if (found.push(position) === limit) break;
-    return found;
-  }
-
   /** The keys of all lanes, as often as they have any. */
   *keys(): Generator<string> {
     for (const name of [...this.lanes.keys(), ...(this.forgotten?.names ?? [])]) yield name.replace(/ \+$/, '');
@@ -194,6 +182,15 @@ export class KeyLanes {
     this.add(name, position);
     const lane = this.lanes.get(name);
     if (lane) this.close(lane);
+  }
+
+  /** Drops the first jobs of the lane, as long as they no longer wait where they stood. */
+  dropWhile(name: string, isOver: (key: number) => boolean): void {
+    let lane = this.lanes.get(name);
+    while (lane && isOver(lane.key)) {
+      this.drop(lane);
+      lane = this.lanes.get(name);
+    }
   }
 
   /** The first job of the lane waits no more where it stood, and takes nothing of the room. */

@@ -202,6 +202,32 @@ describe('a key that counts in all queues', () => {
     expect(await server.job(second)).toMatchObject({ state: 'discarded' });
   });
 
+  it('drops all such jobs once the desk has nothing left, however many they are', async () => {
+    const [one, two] = three();
+    const key = freshName('key');
+    const drop = shared(key, { concurrency: 1, on_limit: 'drop' });
+    await addTo(one, drop);
+    expect(await take(one)).toHaveLength(1);
+    await addManyTo(two, 1_200, drop);
+    await settle([two]);
+    await two.evict();
+    expect(await fetchFrom(two)).toEqual([]);
+    await settle([two]);
+    expect(await two.counts()).toEqual({ discarded: 1_200 });
+  });
+
+  it('gives a job to a worker that asks less often than answers of the desk hold, and does not wait', async () => {
+    const queue = new TestQueue();
+    const ids = await addManyTo(queue, 3, shared(freshName('key'), { rate: 100, period: 'minute' }));
+    const given: string[] = [];
+    for (let n = 0; n < 3; n++) {
+      given.push(...(await fetchFrom(queue, 1)));
+      await settle([queue]);
+      await pass([queue], 5 * MINUTE);
+    }
+    expect(given).toEqual(ids);
+  });
+
   it('is stopped everywhere by an override, and continues when it is removed', async () => {
     const queues = three();
     const key = freshName('key');
