@@ -62,10 +62,8 @@ export interface Column {
   most?: number;
 }
 
-export interface Fact {
-  name: string;
-  value: Cell;
-}
+/** Left out where the value is undefined. */
+export type Fact = readonly [name: string, value: Cell | undefined];
 
 /** What is shown of an answer. */
 export interface Listing {

@@ -122,8 +122,9 @@ function problemLines({ problem }: TopState): Line[] {
 }
 
 function factLines(facts: readonly Fact[]): Line[] {
-  const width = Math.max(0, ...facts.map(({ name }) => widthOf(name)));
-  return facts.map(({ name, value }) => [faint(` ${fitTo(name, width)}  `), spanOf(value)]);
+  const known = facts.flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const]));
+  const width = Math.max(0, ...known.map(([name]) => widthOf(name)));
+  return known.map(([name, value]) => [faint(` ${fitTo(name, width)}  `), spanOf(value)]);
 }
 
 const spanOf = (cell: Cell): Span => (typeof cell === 'object' ? cell : plain(textIn(cell)));

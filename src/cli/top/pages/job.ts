@@ -3,7 +3,7 @@ import type { InspectedJob, JobStory } from '../../../contract/jobs';
 import type { Named } from '../../../producer/names';
 import { whenText } from '../../output';
 import { explain, jobFacts } from '../../why';
-import { type Cell, definePage, faint, msText, type Row, stateCell } from '../page';
+import { type Cell, definePage, type Fact, faint, msText, type Row, stateCell } from '../page';
 import { foreign, membersText, valueText } from '../text';
 
 /** With the whole story, which it asks for. */
@@ -14,17 +14,19 @@ export const job = definePage<Story>({
   load: async (api, { name = '' }) => await api.get<Story>(`${pathTo`/admin/jobs/${name}`}?timeline=true`),
   show: (story, _, now) => {
     const { reason, text, hint } = explain(story, {}, now);
-    const told = jobFacts(story, undefined, now).filter(([, value]) => value !== undefined && value !== '');
+    const known = jobFacts(story, undefined, now).filter(([, value]) => value !== undefined && value !== '');
     return {
       facts: [
-        { name: reason.replaceAll('_', ' '), value: { text: foreign(text), tone: 'strong' } },
-        ...(hint ? [{ name: '', value: faint(foreign(hint)) }] : []),
-        ...told.map(([name, value]) => ({
-          name,
-          value: name === 'state' ? stateCell(story.state) : foreign(valueText(name === 'args' ? story.args : value)),
-        })),
-        ...(story.attempts.length > 0 ? [{ name: 'took', value: story.attempts.map(attemptText).join(' · ') }] : []),
-        ...(story.parent ? [{ name: 'parent', value: foreign(`${story.parent.id} ${story.parent.type ?? ''}`) }] : []),
+        [reason.replaceAll('_', ' '), { text: foreign(text), tone: 'strong' }],
+        ['', hint ? faint(foreign(hint)) : undefined],
+        ...known.map(([name, value]): Fact => {
+          return [
+            name,
+            name === 'state' ? stateCell(story.state) : foreign(valueText(name === 'args' ? story.args : value)),
+          ];
+        }),
+        ['took', story.attempts.length > 0 ? story.attempts.map(attemptText).join(' · ') : undefined],
+        ['parent', story.parent ? foreign(`${story.parent.id} ${story.parent.type ?? ''}`) : undefined],
       ],
       columns: [
         { label: 'WHEN', rank: 1 },

@@ -7,7 +7,16 @@ import { JOB_STATES } from '../../states';
 import type { Api } from '../api';
 import { ageText, bad, definePage, type Fact, lastsText, numberText, warn } from '../page';
 import { foreign } from '../text';
-import { askQueues, byDepth, hearQueues, listQueues, loadQueues, percent, type QueuesAnswer } from './queue-list';
+import {
+  askQueues,
+  byDepth,
+  hearQueues,
+  listQueues,
+  loadQueues,
+  paceText,
+  percent,
+  type QueuesAnswer,
+} from './queue-list';
 
 interface Overview extends QueuesAnswer {
   maintenance: MaintenanceState;
@@ -63,7 +72,7 @@ function alertFacts(alerts: readonly Alert[], now: number): Fact[] {
     const firing = queues.filter(({ state }) => state === 'firing');
     return firing.map(({ queue, since, lastValue }) => {
       const text = `${name}: ${metric.replaceAll('_', ' ')} was ${shown(lastValue)}, above ${shown(above)}, in ${queue}`;
-      return { name: 'alert', value: bad(foreign(`${text}, fires since ${ageText(since, now)}`)) };
+      return ['alert', bad(foreign(`${text}, fires since ${ageText(since, now)}`))] as const;
     });
   });
 }
@@ -77,37 +86,23 @@ function factsOf({ items, total, maintenance, alerts, targets, workers }: Overvi
   const oldest = items.flatMap(({ oldestAvailableAt: at }) => at ?? []).sort()[0];
   const share = done + failed === 0 ? 0 : failed / (done + failed);
   const down = targets.filter(({ state }) => state !== 'up');
-  const errors = percent(share);
-  const stuck = items.flatMap(({ name, waitingFor }) =>
-    waitingFor && STUCK.test(waitingFor.reason)
-      ? [{ name: 'waits', value: warn(foreign(`${name}: ${waitingFor.detail}`)) }]
-      : [],
+  const stuck = items.flatMap(({ name, waitingFor }): Fact[] =>
+    waitingFor && STUCK.test(waitingFor.reason) ? [['waits', warn(foreign(`${name}: ${waitingFor.detail}`))]] : [],
   );
   const { enabled, reason, startedAt, endsAt } = maintenance;
   const since = `since ${ageText(startedAt, now)}${endsAt ? `, ends ${ageText(endsAt, now)}` : ''}`;
   return [
-    ...(enabled
-      ? [{ name: 'maintenance', value: warn([since, reason && foreign(reason)].filter(Boolean).join(': ')) }]
-      : []),
+    ['maintenance', enabled ? warn([since, reason && foreign(reason)].filter(Boolean).join(': ')) : undefined],
     ...alertFacts(alerts, now),
     ...stuck.slice(0, MOST_REASONS),
-    { name: 'jobs', value: states.join(' · ') },
-    {
-      name: 'per minute',
-      value: `${numberText(enqueued)} enqueued · ${numberText(done)} done · ${numberText(failed)} failed`,
-    },
-    { name: 'errors', value: errors },
-    { name: 'oldest waits', value: oldest === undefined ? '–' : lastsText(oldest, now) },
-    ...(items.length < total
-      ? [{ name: 'counted', value: warn(`${items.length} of ${numberText(total)} queues`) }]
-      : []),
-    {
-      name: 'workers',
-      value: `${workers.total - workers.stale} at work${workers.stale > 0 ? `, ${workers.stale} stale` : ''}`,
-    },
-    ...down.map(({ name, state, lastError }) => ({
-      name: 'handler down',
-      value: bad(foreign([name, state, lastError].filter(Boolean).join('  '))),
-    })),
+    ['jobs', states.join(' · ')],
+    ['per minute', paceText(enqueued, done, failed)],
+    ['errors', percent(share)],
+    ['oldest waits', lastsText(oldest, now)],
+    ['counted', items.length < total ? warn(`${items.length} of ${numberText(total)} queues`) : undefined],
+    ['workers', `${workers.total - workers.stale} at work${workers.stale > 0 ? `, ${workers.stale} stale` : ''}`],
+    ...down.map(({ name, state, lastError }): Fact => {
+      return ['handler down', bad(foreign([name, state, lastError].filter(Boolean).join('  ')))];
+    }),
   ];
 }

@@ -78,6 +78,9 @@ export const listQueues = (items: readonly QueueItem[], now: number) =>
     opens: { page: 'queue', name },
   }));
 
+export const paceText = (enqueued: number, done: number, failed: number): string =>
+  `${numberText(enqueued)} enqueued · ${numberText(done)} done · ${numberText(failed)} failed`;
+
 export function percent(share: number): Cell {
   const text = `${Math.round(share * 1000) / 10} %`;
   if (share === 0) return faint(text);

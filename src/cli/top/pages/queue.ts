@@ -1,10 +1,10 @@
 import { pathTo } from '../../../client/transport';
 import { wired } from '../../../producer/names';
 import { JOB_STATES } from '../../states';
-import { definePage, lastsText, msText, numberText, stateCell } from '../page';
+import { definePage, type Fact, lastsText, msText, numberText, stateCell } from '../page';
 import { foreign, valueText } from '../text';
 import { askJobs, hearJobs, type JobAnswer, loadJobs, showJobs } from './job-list';
-import { percent, type QueueItem } from './queue-list';
+import { paceText, percent, type QueueItem } from './queue-list';
 
 interface QueueAnswer extends JobAnswer {
   queue: QueueItem & { configuration?: object };
@@ -52,27 +52,21 @@ const QUEUE_ITSELF = 'queue:';
 function factsOf(
   { name, status, counts, throughput, errorRate, latencyMs, queueTimeMs, ...rest }: QueueAnswer['queue'],
   now: number,
-) {
+): Fact[] {
   const { processedPerMinute: done, failedPerMinute: failed, enqueuedPerMinute: enqueued } = throughput;
   const { limit, active } = rest.concurrency;
-  const configuration =
-    rest.configuration && Object.keys(rest.configuration).length > 0 ? rest.configuration : undefined;
+  const { configuration = {} } = rest;
+  const times = (['p50', 'p95', 'p99'] as const).map((part) => `${part} ${msText(latencyMs[part])}`);
   return [
-    { name: 'queue', value: foreign(name) },
-    { name: 'status', value: stateCell(status) },
-    ...(rest.waitingFor ? [{ name: 'why', value: foreign(rest.waitingFor.detail) }] : []),
-    { name: 'jobs', value: JOB_STATES.map((state) => `${state} ${numberText(counts[state] ?? 0)}`).join(' · ') },
-    {
-      name: 'per minute',
-      value: `${numberText(enqueued)} enqueued · ${numberText(done)} done · ${numberText(failed)} failed`,
-    },
-    { name: 'errors', value: percent(errorRate) },
-    {
-      name: 'takes',
-      value: `p50 ${msText(latencyMs.p50)} · p95 ${msText(latencyMs.p95)} · p99 ${msText(latencyMs.p99)} · waits p95 ${msText(queueTimeMs.p95)}`,
-    },
-    { name: 'oldest waits', value: lastsText(rest.oldestAvailableAt, now) },
-    { name: 'running', value: `${numberText(active)}${limit === null ? '' : ` of at most ${numberText(limit)}`}` },
-    ...(configuration ? [{ name: 'settings', value: foreign(valueText(wired(configuration))) }] : []),
+    ['queue', foreign(name)],
+    ['status', stateCell(status)],
+    ['why', rest.waitingFor ? foreign(rest.waitingFor.detail) : undefined],
+    ['jobs', JOB_STATES.map((state) => `${state} ${numberText(counts[state] ?? 0)}`).join(' · ')],
+    ['per minute', paceText(enqueued, done, failed)],
+    ['errors', percent(errorRate)],
+    ['takes', `${times.join(' · ')} · waits p95 ${msText(queueTimeMs.p95)}`],
+    ['oldest waits', lastsText(rest.oldestAvailableAt, now)],
+    ['running', `${numberText(active)}${limit === null ? '' : ` of at most ${numberText(limit)}`}`],
+    ['settings', Object.keys(configuration).length > 0 ? foreign(valueText(wired(configuration))) : undefined],
   ];
 }

@@ -17,7 +17,6 @@ import {
   type Page,
   type PageId,
   pageQuery,
-  type Row,
   stateCell,
   type Thing,
   warn,
@@ -46,12 +45,12 @@ const workers = definePage<WorkersAnswer>({
   },
   show: ({ items, pagination, targets, summary }, _, now) => ({
     facts: [
-      {
-        name: 'workers',
-        value: Object.entries(summary)
-          .map(([state, number]) => `${state} ${number}`)
+      [
+        'workers',
+        Object.entries(summary)
+          .map(([state, count]) => `${state} ${count}`)
           .join(' · '),
-      },
+      ],
     ],
     ...listOf<Shown>([...targets.map(targetRow), ...items.map(workerRow)], WORKERS, now, ({ thing }) => ({
       ...{ id: `${thing.kind} ${thing.id}`, thing },
@@ -101,17 +100,11 @@ const events = definePage<{ events: readonly QueueEvent[] }>({
   ...{ id: 'events', title: 'Events', key: 'e', scope: 'data:read' },
   load: (api) => api.get('/events?page=1&per_page=50'),
   show: (answer, _, now) => ({
-    facts: [],
-    columns: [
-      { label: 'WHEN', end: true, rank: 1 },
-      { label: 'EVENT', rank: 0 },
-      { label: 'TYPE', rank: 2, most: 28 },
-      { label: 'QUEUE', rank: 3, most: 20 },
-      { label: 'SUBJECT', rank: 4 },
-      { label: 'WHAT', rank: 0 },
-    ],
-    rows: answer.events.map((event) => eventRow(event, now)),
-    empty: 'No recent events.',
+    ...{ facts: [], empty: 'No recent events.' },
+    ...listOf(answer.events, EVENTS, now, ({ id, data: { job_id: job } }) => ({
+      id,
+      ...(typeof job === 'string' && { opens: { page: 'job', name: job } }),
+    })),
   }),
   hear: (answer, heard) => {
     const known = new Set(answer.events.map(({ id }) => id));
@@ -122,22 +115,14 @@ const events = definePage<{ events: readonly QueueEvent[] }>({
 
 const SHOWN = new Set(['job_id', 'queue', 'job_type', 'worker_id', 'event']);
 
-function eventRow({ id, type, subject, time, data }: QueueEvent, now: number): Row {
-  const job = typeof data.job_id === 'string' ? data.job_id : undefined;
-  const rest = Object.entries(data).filter(([name]) => !SHOWN.has(name));
-  return {
-    id,
-    ...(job !== undefined && { opens: { page: 'job' as const, name: job } }),
-    cells: [
-      ageText(time, now),
-      { text: foreign(type), tone: toneOf(type.slice(type.indexOf('.') + 1)) },
-      foreign(valueText(data.job_type ?? '')),
-      foreign(valueText(data.queue ?? '')),
-      foreign(subject ?? ''),
-      foreign(membersText(Object.fromEntries(rest))),
-    ],
-  };
-}
+const EVENTS: readonly Column<QueueEvent>[] = [
+  ['WHEN', ({ time }, now) => ago(time, now, '–'), { end: true, rank: 1 }],
+  ['EVENT', ({ type }) => ({ text: foreign(type), tone: toneOf(type.slice(type.indexOf('.') + 1)) })],
+  ['TYPE', ({ data }) => valueText(data.job_type ?? ''), { rank: 2, most: 28 }],
+  ['QUEUE', ({ data }) => valueText(data.queue ?? ''), { rank: 3, most: 20 }],
+  ['SUBJECT', ({ subject }) => subject, { rank: 4 }],
+  ['WHAT', ({ data }) => membersText(Object.fromEntries(Object.entries(data).filter(([name]) => !SHOWN.has(name))))],
+];
 
 const STEPS: readonly Column<Named<WorkflowStatus>['steps'][number]>[] = [
   ['STEP', ({ id }) => id, { most: 24 }],
@@ -153,11 +138,11 @@ const workflow = definePage<Named<WorkflowStatus>>({
   load: (api, { name = '' }) => api.get(pathTo`/workflows/${name}`),
   show: ({ id, name = '', type, state, createdAt, stepsCompleted, stepsTotal, steps }, _, now) => ({
     facts: [
-      { name: 'workflow', value: foreign(`${id}  ${name}`) },
-      { name: 'kind', value: foreign(type) },
-      { name: 'state', value: stateCell(state) },
-      { name: 'steps', value: `${stepsCompleted} of ${stepsTotal} completed` },
-      { name: 'created', value: ageText(createdAt, now) },
+      ['workflow', foreign(`${id}  ${name}`)],
+      ['kind', foreign(type)],
+      ['state', stateCell(state)],
+      ['steps', `${stepsCompleted} of ${stepsTotal} completed`],
+      ['created', ageText(createdAt, now)],
     ],
     ...listOf(steps, STEPS, now, ({ id: step, jobId }) => ({
       id: step,
@@ -187,7 +172,7 @@ const failures = definePage<FailureGroups>({
   states: ['dead', 'discarded', 'retrying'],
   load: (api, { state }) => api.get(`/admin/failures?limit=200${state ? `&state=${state}` : ''}`),
   show: ({ items, total, searched, more }, _, now) => ({
-    facts: more ? [{ name: 'searched', value: warn(`the newest ${numberText(searched)} jobs; there are more`) }] : [],
+    facts: [['searched', more ? warn(`the newest ${numberText(searched)} jobs; there are more`) : undefined]],
     ...listOf(items, GROUPS, now, ({ fingerprint, count, error: { type, message } }) => ({
       id: fingerprint,
       thing: { kind: 'group', id: fingerprint, called: `${count} × ${type}: ${message}` },
@@ -202,28 +187,27 @@ const failures = definePage<FailureGroups>({
 const settings = definePage<Readonly<Record<string, unknown>>>({
   ...{ id: 'settings', title: 'Settings', key: 't', scope: 'admin:read' },
   load: (api) => api.get('/admin/system/config'),
-  show: (answer) => ({
-    facts: [],
-    columns: [
-      { label: 'SETTING', rank: 0, most: 50 },
-      { label: 'VALUE', rank: 0 },
-    ],
-    rows: Object.entries(answer).flatMap(([name, value]) => rowsOf(name, value)),
-    empty: 'No settings.',
+  show: (answer, _, now) => ({
+    ...{ facts: [], empty: 'No settings.' },
+    ...listOf(Object.entries(answer).flatMap(settingsIn), SETTINGS, now, ([id]) => ({ id })),
   }),
 });
 
-/** Variables keep their names; members have those of the wire. */
-function rowsOf(name: string, value: unknown): Row[] {
-  const path = /^variables\./.test(name) ? name : wireName(name);
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return [rowOf(path, valueText(value))];
-  const { set } = value as { set?: unknown };
-  if (typeof set === 'boolean')
-    return set ? [rowOf(path, valueText((value as { value?: unknown }).value ?? '(set)'))] : [];
-  return Object.entries(value).flatMap(([member, content]) => rowsOf(`${name}.${member}`, content));
-}
+type Setting = readonly [path: string, value: unknown];
 
-const rowOf = (path: string, text: string): Row => ({ id: path, cells: [foreign(path), foreign(text)] });
+const SETTINGS: readonly Column<Setting>[] = [
+  ['SETTING', ([path]) => path, { most: 50 }],
+  ['VALUE', ([, value]) => valueText(value)],
+];
+
+/** Variables keep their names; members have those of the wire. */
+function settingsIn([name, value]: Setting): Setting[] {
+  const path = /^variables\./.test(name) ? name : wireName(name);
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return [[path, value]];
+  const { set, value: content } = value as { set?: unknown; value?: unknown };
+  if (typeof set === 'boolean') return set ? [[path, content ?? '(set)']] : [];
+  return Object.entries(value).flatMap(([member, inner]) => settingsIn([`${name}.${member}`, inner]));
+}
 
 const jobs = definePage<JobAnswer>({
   ...{ id: 'jobs', title: 'Jobs', key: 'j', scope: 'admin:read' },
@@ -232,11 +216,9 @@ const jobs = definePage<JobAnswer>({
   load: (api, place) => loadJobs(api, place),
   show: (answer, { q, fingerprint }, now) => ({
     facts: [
-      ...(fingerprint ? [{ name: 'failures', value: fingerprint }] : []),
-      ...(answer.counts ? [{ name: 'in each state', value: countsText(answer) }] : []),
-      ...(q && answer.more
-        ? [{ name: 'searched', value: warn(`the newest ${answer.searched} jobs; there are more`) }]
-        : []),
+      ['failures', fingerprint || undefined],
+      ['in each state', answer.counts && countsText(answer)],
+      ['searched', q && answer.more ? warn(`the newest ${answer.searched} jobs; there are more`) : undefined],
     ],
     ...showJobs(answer, now),
   }),
