@@ -8,8 +8,22 @@ import { load } from './cli.mjs';
 const MODULES = ['actions', 'happen', 'keys', 'model', 'perform', 'press', 'render', 'style', 'text'];
 const { createApi } = await load('top/api.ts');
 const top = await load(...MODULES.map((name) => `top/${name}.ts`), '../producer/errors.ts');
-const { widthOf, cutTo, fitTo, foreign, keysIn, painted, bare, render, begin, press, arrived, heard, failed, counted } =
-  top;
+const {
+  widthOf,
+  cutTo,
+  fitTo,
+  foreign,
+  keysIn,
+  painted,
+  bare,
+  render,
+  begin,
+  press,
+  arrived,
+  received,
+  failed,
+  counted,
+} = top;
 const { offersOf, requestsOf, previewsOf, perform, tabsOf, UnauthorizedError } = top;
 
 const NOW = Date.parse('2026-01-01T12:00:00.000Z');
@@ -377,11 +391,11 @@ describe('live updates of top', () => {
   const jobsPage = () => at({ page: 'jobs' }, jobsAnswer(job('a'), job('b')));
 
   it('asks about the rows that an event is of, and counts what is newer', () => {
-    const told = [
+    const events = [
       event('job.started', { job_id: 'b', queue: 'mail' }),
       event('job.enqueued', { job_id: 'n', queue: 'mail' }),
     ];
-    const { state, effects } = heard(jobsPage(), told);
+    const { state, effects } = received(jobsPage(), events);
     assert.deepEqual(
       effects.map(({ do: does, names }) => [does, names]),
       [['ask', ['b']]],
@@ -390,25 +404,25 @@ describe('live updates of top', () => {
   });
 
   it('asks nothing for what is not shown', () => {
-    assert.deepEqual(heard(jobsPage(), [event('job.completed', { job_id: 'other', queue: 'mail' })]).effects, []);
+    assert.deepEqual(received(jobsPage(), [event('job.completed', { job_id: 'other', queue: 'mail' })]).effects, []);
     const queue = at({ page: 'queue', name: 'mail' }, { ...jobsAnswer(job('a')), queue: queueItem('mail') });
-    assert.deepEqual(heard(queue, [event('job.completed', { job_id: 'x', queue: 'other' })]).effects, []);
+    assert.deepEqual(received(queue, [event('job.completed', { job_id: 'x', queue: 'other' })]).effects, []);
   });
 
   it('asks only the queues in which something happened', () => {
     const queues = at({ page: 'queues' }, { items: [queueItem('mail'), queueItem('api')], total: 2 });
-    const { effects } = heard(queues, [event('job.completed', { queue: 'api' })]);
+    const { effects } = received(queues, [event('job.completed', { queue: 'api' })]);
     assert.deepEqual(
       effects.map(({ names }) => names),
       [['api']],
     );
-    const [load] = heard(queues, [event('job.enqueued', { queue: 'new' })]).effects;
+    const [load] = received(queues, [event('job.enqueued', { queue: 'new' })]).effects;
     assert.equal(load.do, 'load', 'a queue that is new');
   });
 
   it('asks again for what happens while it asks', () => {
-    const asking = heard(jobsPage(), [event('job.started', { job_id: 'b' }, 'e1')]).state;
-    const more = heard(asking, [event('job.completed', { job_id: 'b' }, 'e2')]);
+    const asking = received(jobsPage(), [event('job.started', { job_id: 'b' }, 'e1')]).state;
+    const more = received(asking, [event('job.completed', { job_id: 'b' }, 'e2')]);
     assert.deepEqual(more.effects, []);
     const next = arrived(more.state, more.state.serial, (answer) => answer, false);
     assert.deepEqual(
@@ -418,12 +432,12 @@ describe('live updates of top', () => {
   });
 
   it('loads again where events may be missing', () => {
-    assert.equal(heard(jobsPage(), [event('system.gap', {})]).effects[0].do, 'load');
+    assert.equal(received(jobsPage(), [event('system.gap', {})]).effects[0].do, 'load');
   });
 
   it('holds events while it is paused', () => {
     const paused = type(jobsPage(), '.').state;
-    const { state, effects } = heard(paused, [event('job.started', { job_id: 'b' })]);
+    const { state, effects } = received(paused, [event('job.started', { job_id: 'b' })]);
     assert.deepEqual(effects, []);
     assert.ok(screen(state).some((line) => line.includes('paused, 1 held')));
     assert.deepEqual(

@@ -30,16 +30,16 @@ function goOn(state: TopState): Next {
 }
 
 /** Events of a short time, oldest first. */
-export function heard(state: TopState, events: readonly QueueEvent[]): Next {
+export function received(state: TopState, events: readonly QueueEvent[]): Next {
   if (state.isPaused) return stay({ ...state, held: [...state.held, ...events].slice(0, HELD + 1) });
   // Before the page is there it has nothing that could be old.
   if (state.answer === undefined) return stay({ ...state, due: { ...state.due, reload: state.isBusy } });
   const page = pageOf(state.place.page);
   const isGap = events.some(({ type }) => type.startsWith('system.'));
-  const told = events.filter(({ type }) => !type.startsWith('system.'));
-  const change = page.hear?.(state.answer, told, state.place) ?? {};
+  const fresh = events.filter(({ type }) => !type.startsWith('system.'));
+  const change = page.receive?.(state.answer, fresh, state.place) ?? {};
   const names = [...new Set([...state.due.names, ...(change.ask ?? [])])];
-  const reload = state.due.reload || change.reload === true || (isGap && page.hear !== undefined);
+  const reload = state.due.reload || change.reload === true || (isGap && page.receive !== undefined);
   const answer = change.answer ?? state.answer;
   return goOn({ ...state, answer, newer: state.newer + (change.newer ?? 0), due: { reload, names } });
 }
@@ -47,7 +47,8 @@ export function heard(state: TopState, events: readonly QueueEvent[]): Next {
 /** Live updates resume: held events are applied. */
 export function awaken(state: TopState): Next {
   const { held } = state;
-  if (held.length <= HELD) return held.length > 0 ? heard({ ...state, held: [] }, held) : stay({ ...state, held: [] });
+  if (held.length <= HELD)
+    return held.length > 0 ? received({ ...state, held: [] }, held) : stay({ ...state, held: [] });
   return goOn({ ...state, held: [], due: { ...state.due, reload: true } });
 }
 
@@ -58,7 +59,7 @@ export function counted(state: TopState, wish: Wish, matched: number, isExact: b
 }
 
 /** Shows a notice. @param isChange the page is out of date because of it */
-export function told(state: TopState, text: string, tone: Tone, isChange = false): Next {
+export function notified(state: TopState, text: string, tone: Tone, isChange = false): Next {
   const next: TopState = { ...state, notice: { text, tone } };
   if (!isChange) return stay(next);
   return goOn({ ...next, selected: new Set(), isAll: false, due: { ...next.due, reload: true } });

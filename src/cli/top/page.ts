@@ -73,7 +73,7 @@ export interface Listing {
   /** Of all pages of the list; `atLeast`: there may be more. */
   total?: number;
   atLeast?: boolean;
-  /** What is said where there is no row. */
+  /** Shown where there is no row. */
   empty: string;
   /** What the page as a whole is about. */
   subject?: Thing;
@@ -101,7 +101,7 @@ export interface Page<Answer> {
   load(api: Api, place: PagePlace): Promise<Answer>;
   show(answer: Answer, place: PagePlace, now: number): Listing;
   /** Without it nothing that happens changes the page. */
-  hear?(answer: Answer, events: readonly QueueEvent[], place: PagePlace): Change<Answer>;
+  receive?(answer: Answer, events: readonly QueueEvent[], place: PagePlace): Change<Answer>;
   /** Asks about what {@link Change.ask} named; answers what to make of the page's answer. */
   ask?(api: Api, names: readonly string[]): Promise<(answer: Answer) => Answer>;
 }

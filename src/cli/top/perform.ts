@@ -5,7 +5,7 @@ import { TocsinError, UnauthorizedError } from '../../producer/errors';
 import { failureOf } from '../failure';
 import { isCounted, previewsOf, requestsOf, type Wish, wishText } from './actions';
 import type { Api } from './api';
-import { arrived, counted, failed, told } from './happen';
+import { arrived, counted, failed, notified } from './happen';
 import type { Effect, Next, Problem, TopState } from './model';
 import { numberText } from './page';
 import { pageOf } from './pages/table';
@@ -17,7 +17,7 @@ export type Change = (change: (state: TopState) => Next) => void;
 /** Longest that one look at an operation waits for its end, in s. */
 const LOOK_S = 5;
 
-/** @param url for what is said about it */
+/** @param url for error messages */
 export async function perform(effect: Effect, api: Api, url: string, change: Change): Promise<void> {
   switch (effect.do) {
     case 'load':
@@ -35,11 +35,11 @@ export async function perform(effect: Effect, api: Api, url: string, change: Cha
     case 'act':
     case 'abort': {
       const isChange = effect.do === 'act';
-      const say = (problem: Problem) =>
+      const report = (problem: Problem) =>
         change((state) => {
-          return told(isChange ? { ...state, operation: undefined } : state, wordsOf(problem), 'bad', isChange);
+          return notified(isChange ? { ...state, operation: undefined } : state, wordsOf(problem), 'bad', isChange);
         });
-      return await trying(url, say, async () => {
+      return await trying(url, report, async () => {
         if (effect.do === 'act') await act(effect.wish, api, change);
         else if (effect.do === 'preview') await preview(effect.wish, api, change);
         // Its outcome is shown by the code that waits for its end.
@@ -67,7 +67,7 @@ async function act(wish: Wish, api: Api, change: Change): Promise<void> {
     const { operationId: id } = answer;
     while (answer.completed === false && typeof id === 'string') {
       const soFar = `${wishText(wish)}: ${progressText(answer)} … Esc stops it`;
-      change((state) => told({ ...state, operation: id }, foreign(soFar), 'plain'));
+      change((state) => notified({ ...state, operation: id }, foreign(soFar), 'plain'));
       answer = await api.get<typeof answer>(`${pathTo`/jobs/bulk/${id}`}?wait=${LOOK_S}`);
     }
     for (const name of ['matched', 'succeeded', 'failed'] as const) totals[name] += numberIn(answer, name);
@@ -75,9 +75,9 @@ async function act(wish: Wish, api: Api, change: Change): Promise<void> {
     if (isStopped) break;
   }
   const text = isCounted(wish) ? progressText(totals) : 'done';
-  const said = foreign(`${wishText(wish)}: ${text}${isStopped ? ', then stopped' : ''}`);
+  const outcome = foreign(`${wishText(wish)}: ${text}${isStopped ? ', then stopped' : ''}`);
   const tone = totals.failed > 0 || isStopped ? 'warn' : 'good';
-  change((state) => told({ ...state, operation: undefined }, said, tone, true));
+  change((state) => notified({ ...state, operation: undefined }, outcome, tone, true));
 }
 
 function progressText(answer: Readonly<Record<string, unknown>>): string {
@@ -92,17 +92,17 @@ function numberIn(answer: Readonly<Record<string, unknown>>, name: string): numb
 
 const wordsOf = ({ message, hint }: Problem): string => foreign(hint ? `${message} ${hint}` : message);
 
-async function trying(url: string, say: (problem: Problem) => void, work: () => Promise<void>): Promise<void> {
+async function trying(url: string, report: (problem: Problem) => void, work: () => Promise<void>): Promise<void> {
   try {
     await work();
   } catch (error) {
     // Anything else is a defect, and ends the program with its words.
     if (!(error instanceof TocsinError)) throw error;
-    say(problemOf(error, url));
+    report(problemOf(error, url));
   }
 }
 
-/** A refusal says first that it is one: what may be done is the server's to say. */
+/** Errors of a 403 begin with it; the server reports the rest. */
 export function problemOf(error: TocsinError, url: string): Problem {
   const { message, hint } = failureOf(error, { url });
   const isForbidden = error instanceof UnauthorizedError && error.status === 403;

@@ -5,7 +5,7 @@ import { own } from '../../job/own';
 import { TocsinError } from '../../producer/errors';
 import type { Screen } from '../output';
 import type { Api } from './api';
-import { heard, told } from './happen';
+import { notified, received } from './happen';
 import { begin, type Effect, type Next, stay, type TopState } from './model';
 import type { PagePlace } from './page';
 import { perform, problemOf } from './perform';
@@ -145,7 +145,7 @@ export async function runTop({ api, session, place, url, screen, color, now }: T
         soon('batch', BATCH_MS, () => {
           const events = waiting;
           waiting = [];
-          apply(heard(state, events));
+          apply(received(state, events));
         });
       },
     }).catch(crash);
@@ -170,6 +170,6 @@ async function follow(
     if (!(error instanceof TocsinError)) throw error;
     if (error.code === 'aborted') return;
     connected('refused');
-    change((state) => told(state, `Not live: ${problemOf(error, url).message}`, 'warn'));
+    change((state) => notified(state, `Not live: ${problemOf(error, url).message}`, 'warn'));
   }
 }

@@ -24,7 +24,7 @@ const MOST_ASKED = 12;
 /** Progress and heartbeats change nothing of what a row shows. */
 const UNSEEN = /^job\.(heartbeat|progress)$/;
 
-export function hearJobs({ items }: JobAnswer, events: readonly QueueEvent[], queue?: string): Change<never> {
+export function receiveJobs({ items }: JobAnswer, events: readonly QueueEvent[], queue?: string): Change<never> {
   const here = events.filter(({ type, data }) => !UNSEEN.test(type) && (queue === undefined || data.queue === queue));
   const shown = new Set(items.map(({ id }) => id));
   const ask = [...new Set(here.flatMap((event) => jobIn(event) ?? []))].filter((id) => shown.has(id));

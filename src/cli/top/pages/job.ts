@@ -39,7 +39,7 @@ export const job = definePage<Story>({
       subject: { kind: 'job', id: story.id, state: story.state },
     };
   },
-  hear: (story, events) => (events.some(({ data }) => data.job_id === story.id) ? { reload: true } : {}),
+  receive: (story, events) => (events.some(({ data }) => data.job_id === story.id) ? { reload: true } : {}),
 });
 
 const attemptText = ({ attempt, state, durationMs, workerId }: Story['attempts'][number]): string =>

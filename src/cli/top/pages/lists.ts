@@ -28,7 +28,7 @@ function listPage<Item>({ path, columns, row, empty, changedBy, ...page }: ListP
     },
     show: ({ items, total }, _, now) => ({ facts: [], total, empty, ...listOf(items, columns, now, row) }),
     ...(changedBy && {
-      hear: (_, events) => (events.some(({ type }) => changedBy.test(type)) ? { reload: true } : {}),
+      receive: (_, events) => (events.some(({ type }) => changedBy.test(type)) ? { reload: true } : {}),
     }),
   });
 }

@@ -10,12 +10,12 @@ import { foreign } from '../text';
 import {
   askQueues,
   byDepth,
-  hearQueues,
   listQueues,
   loadQueues,
   paceText,
   percent,
   type QueuesAnswer,
+  receiveQueues,
 } from './queue-list';
 
 interface Overview extends QueuesAnswer {
@@ -55,8 +55,8 @@ export const overview = definePage<Overview>({
     empty: 'No queues yet. A queue is created by its first job.',
     subject: { kind: 'deployment', id: 'deployment', state: answer.maintenance.enabled ? 'maintenance' : 'running' },
   }),
-  hear: (answer, events) =>
-    events.some(({ type }) => ELSEWHERE.test(type)) ? { reload: true } : hearQueues(answer, events),
+  receive: (answer, events) =>
+    events.some(({ type }) => ELSEWHERE.test(type)) ? { reload: true } : receiveQueues(answer, events),
   ask: async (api, names) => {
     const change = await askQueues(api, names);
     return (answer) => ({ ...answer, ...change(answer) });

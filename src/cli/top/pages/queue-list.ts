@@ -37,7 +37,7 @@ const queuesIn = (events: readonly QueueEvent[]): string[] => [
   ...new Set(events.flatMap(({ data }) => (typeof data.queue === 'string' ? [data.queue] : []))),
 ];
 
-export function hearQueues({ items, total }: QueuesAnswer, events: readonly QueueEvent[]): Change<never> {
+export function receiveQueues({ items, total }: QueuesAnswer, events: readonly QueueEvent[]): Change<never> {
   const names = queuesIn(events);
   if (names.length === 0) return {};
   const known = new Set(items.map(({ name }) => name));

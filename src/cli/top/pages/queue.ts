@@ -3,7 +3,7 @@ import { wired } from '../../../producer/names';
 import { JOB_STATES } from '../../states';
 import { definePage, type Fact, lastsText, msText, numberText, stateCell } from '../page';
 import { foreign, valueText } from '../text';
-import { askJobs, hearJobs, type JobAnswer, loadJobs, showJobs } from './job-list';
+import { askJobs, type JobAnswer, loadJobs, receiveJobs, showJobs } from './job-list';
 import { paceText, percent, type QueueItem } from './queue-list';
 
 interface QueueAnswer extends JobAnswer {
@@ -26,8 +26,8 @@ export const queue = definePage<QueueAnswer>({
     ...showJobs(answer, now),
     subject: { kind: 'queue', id: answer.queue.name, state: answer.queue.status },
   }),
-  hear: (answer, events, { name }) => {
-    const change = hearJobs(answer, events, name);
+  receive: (answer, events, { name }) => {
+    const change = receiveJobs(answer, events, name);
     const isHere = events.some(({ data }) => data.queue === name);
     return isHere && !change.reload
       ? { ...change, ask: [...(change.ask ?? []), QUEUE_ITSELF + answer.queue.name] }

@@ -24,11 +24,11 @@ import {
 import { toneOf } from '../style';
 import { foreign, membersText, valueText } from '../text';
 import { job } from './job';
-import { askJobs, hearJobs, type JobAnswer, loadJobs, showJobs } from './job-list';
+import { askJobs, type JobAnswer, loadJobs, receiveJobs, showJobs } from './job-list';
 import { audit, limits, schedules, webhooks, workflows } from './lists';
 import { overview } from './overview';
 import { queue } from './queue';
-import { askQueues, hearQueues, listQueues, loadQueues, type QueuesAnswer } from './queue-list';
+import { askQueues, listQueues, loadQueues, type QueuesAnswer, receiveQueues } from './queue-list';
 
 interface WorkersAnswer extends Named<WorkerList> {
   targets: readonly TargetStatus[];
@@ -58,7 +58,7 @@ const workers = definePage<WorkersAnswer>({
     total: pagination.total + targets.length,
     empty: 'No workers and no handlers.',
   }),
-  hear: (_, events) =>
+  receive: (_, events) =>
     events.some(({ type }) => /^worker\.(started|stopped|quiet)|^queue\.push_/.test(type)) ? { reload: true } : {},
 });
 
@@ -68,7 +68,7 @@ interface Shown {
   takes: readonly string[];
   running?: number | string;
   seen: string | null | undefined;
-  tells: string | undefined;
+  about: string | undefined;
 }
 
 const WORKERS: readonly Column<Shown>[] = [
@@ -77,7 +77,7 @@ const WORKERS: readonly Column<Shown>[] = [
   ['TAKES', ({ takes }) => takes.join(','), { rank: 2, most: 30 }],
   ['RUNNING', ({ running }) => running, { rank: 1, end: true }],
   ['LAST SEEN', ({ seen }, now) => ago(seen, now), { rank: 1, end: true }],
-  ['TELLS', ({ tells }) => tells, { rank: 3 }],
+  ['TELLS', ({ about }) => about, { rank: 3 }],
 ];
 
 const workerRow = (worker: WorkersAnswer['items'][number]): Shown => ({
@@ -85,12 +85,12 @@ const workerRow = (worker: WorkersAnswer['items'][number]): Shown => ({
   takes: worker.queues,
   running: worker.concurrency === null ? worker.activeJobs : `${worker.activeJobs}/${worker.concurrency}`,
   seen: worker.lastHeartbeatAt,
-  tells: [worker.hostname, worker.pid, worker.version].filter((part) => part !== null).join(' '),
+  about: [worker.hostname, worker.pid, worker.version].filter((part) => part !== null).join(' '),
 });
 
 const targetRow = ({ name, state, patterns, lastError, since }: TargetStatus): Shown => ({
   thing: { kind: 'target', id: name, state },
-  ...{ takes: patterns, seen: since, tells: lastError },
+  ...{ takes: patterns, seen: since, about: lastError },
 });
 
 /** Events that are kept. */
@@ -106,9 +106,9 @@ const events = definePage<{ events: readonly QueueEvent[] }>({
       ...(typeof job === 'string' && { opens: { page: 'job', name: job } }),
     })),
   }),
-  hear: (answer, heard) => {
+  receive: (answer, received) => {
     const known = new Set(answer.events.map(({ id }) => id));
-    const fresh = heard.filter(({ id }) => !known.has(id)).reverse();
+    const fresh = received.filter(({ id }) => !known.has(id)).reverse();
     return { answer: { events: [...fresh, ...answer.events].slice(0, KEPT) } };
   },
 });
@@ -151,7 +151,7 @@ const workflow = definePage<Named<WorkflowStatus>>({
     empty: 'No steps.',
     subject: { kind: 'workflow', id, called: name || id, state },
   }),
-  hear: ({ id }, events) => (events.some(({ data }) => data.workflow_id === id) ? { reload: true } : {}),
+  receive: ({ id }, events) => (events.some(({ data }) => data.workflow_id === id) ? { reload: true } : {}),
 });
 
 /** Events after which there are more failures, or fewer. */
@@ -181,7 +181,7 @@ const failures = definePage<FailureGroups>({
     ...{ total, empty: 'No failures.' },
   }),
   // To search every queue again at each failure would wake those that sleep.
-  hear: (_, events) => ({ newer: events.filter(({ type }) => FAILED.test(type)).length }),
+  receive: (_, events) => ({ newer: events.filter(({ type }) => FAILED.test(type)).length }),
 });
 
 const settings = definePage<Readonly<Record<string, unknown>>>({
@@ -222,7 +222,7 @@ const jobs = definePage<JobAnswer>({
     ],
     ...showJobs(answer, now),
   }),
-  hear: (answer, events) => hearJobs(answer, events),
+  receive: (answer, events) => receiveJobs(answer, events),
   ask: askJobs,
 });
 
@@ -239,7 +239,7 @@ const queues = definePage<QueuesAnswer>({
     ...{ facts: [], total, empty: 'No queues yet. A queue is created by its first job.' },
     ...listQueues(items, now),
   }),
-  hear: hearQueues,
+  receive: receiveQueues,
   ask: askQueues,
 });
 
