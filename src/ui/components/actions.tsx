@@ -14,6 +14,8 @@ export interface Action<Row> {
   /** Default: it can be done to all. */
   isFor?: (row: Row) => boolean;
   danger?: boolean;
+  /** What it is done to is gone afterwards: its drawer closes. */
+  removes?: boolean;
 }
 
 export interface ActionsProps<Row> {
@@ -26,8 +28,10 @@ export interface ActionsProps<Row> {
   onDone: () => void;
 }
 
-async function perform<Row>({ run, isFor }: Action<Row>, row: Row, onDone: () => void): Promise<void> {
-  if (isFor?.(row) !== false && (await run(row)) === true) onDone();
+async function perform<Row>({ run, isFor, removes }: Action<Row>, row: Row, onDone: () => void): Promise<void> {
+  if (isFor?.(row) === false || (await run(row)) !== true) return;
+  if (removes) openAside({ open: null });
+  onDone();
 }
 
 /** The buttons of those actions that are for it. */

@@ -12,10 +12,10 @@ import { api, useResource } from '../../core/api';
 import { now } from '../../core/clock';
 import { duration, moment, number } from '../../core/format';
 import { useLive } from '../../core/live';
-import { href, openAside, segment } from '../../core/router';
+import { href, segment } from '../../core/router';
 import { can } from '../../core/session';
 import { describe } from './describe';
-import { ACTIONS, MISSES, MORE, OVERLAPS, pathOf, REASONS } from './types';
+import { ALL_ACTIONS, MISSES, OVERLAPS, pathOf, REASONS } from './types';
 
 export function ScheduleDrawer({ name, round, onChanged }: { name: string; round: number; onChanged: () => void }) {
   const one = useResource(
@@ -36,10 +36,6 @@ export function ScheduleDrawer({ name, round, onChanged }: { name: string; round
     },
     onGap: one.reload,
   });
-  const gone = () => {
-    openAside({ open: null });
-    onChanged();
-  };
   return (
     <Drawer title={name}>
       <Loaded of={one}>
@@ -47,8 +43,7 @@ export function ScheduleDrawer({ name, round, onChanged }: { name: string; round
           <>
             {can('data:write') && (
               <div class="actions">
-                <Actions of={schedule} actions={ACTIONS} onDone={onChanged} />
-                <Actions of={schedule} actions={MORE} onDone={gone} />
+                <Actions of={schedule} actions={ALL_ACTIONS} onDone={onChanged} />
               </div>
             )}
             <About of={schedule} />

@@ -46,12 +46,13 @@ function remove({ name }: CronStatus): Promise<boolean> {
   return askAndAct(question, () => api.del(pathOf(name)), `${name} is deleted.`);
 }
 
-/** What can be done to a schedule in its row and its drawer; {@link MORE} in its drawer alone. */
+/** What can be done to a schedule in its row; {@link ALL_ACTIONS}: in its drawer. */
 export const ACTIONS: readonly Action<CronStatus>[] = [
   { label: 'Run now', key: ['n', 'Run now'], run: runNow },
   { label: ({ enabled }) => (enabled ? 'Pause' : 'Resume'), key: ['p', 'Pause or resume'], run: toggle },
 ];
-export const MORE: readonly Action<CronStatus>[] = [
+export const ALL_ACTIONS: readonly Action<CronStatus>[] = [
+  ...ACTIONS,
   { label: 'Edit', run: ({ name }) => openAside({ edit: name }) },
-  { label: 'Delete', danger: true, run: remove },
+  { label: 'Delete', danger: true, run: remove, removes: true },
 ];

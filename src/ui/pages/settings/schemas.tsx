@@ -21,10 +21,6 @@ const pathOf = (type: string, version: string | number) => `admin/schemas/${segm
 export function Schemas() {
   const schemas = useGet<SchemaList>('admin/schemas', { per_page: 100 });
   const mayWrite = can('admin:write');
-  const gone = () => {
-    openAside({ open: null });
-    schemas.reload();
-  };
   return (
     <>
       <div class="bar">
@@ -40,7 +36,7 @@ export function Schemas() {
         form={mayWrite && ((from, onDone) => <SchemaForm from={from} onSaved={onDone} />)}
         drawer={(open) => (
           <Drawer title={`${open.type}, version ${open.version}`}>
-            <div class="actions">{mayWrite && <Actions of={open} actions={ACTIONS} onDone={gone} />}</div>
+            <div class="actions">{mayWrite && <Actions of={open} actions={ACTIONS} onDone={schemas.reload} />}</div>
             <Facts
               of={[
                 ['URI', <Foreign>{open.uri}</Foreign>],
@@ -70,7 +66,7 @@ function remove({ type, version }: ArgsSchema): Promise<boolean> {
 
 const ACTIONS: readonly Action<ArgsSchema>[] = [
   { label: 'New version', run: (row) => openAside({ edit: nameOf(row) }) },
-  { label: 'Delete', danger: true, run: remove },
+  { label: 'Delete', danger: true, run: remove, removes: true },
 ];
 
 const MODES: Readonly<Record<string, string>> = {

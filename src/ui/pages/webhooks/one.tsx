@@ -83,10 +83,6 @@ function SubscriptionDrawer({ of: one, onChanged }: { of: Webhook; onChanged: ()
   const [secret, setSecret] = useState('');
   const [answer, setAnswer] = useState<WebhookTest>();
   const path = subscriptionPath(one.id);
-  const gone = () => {
-    openAside({ open: null });
-    onChanged();
-  };
   const test = () =>
     act(async () => {
       setAnswer(undefined);
@@ -104,13 +100,13 @@ function SubscriptionDrawer({ of: one, onChanged }: { of: Webhook; onChanged: ()
     { label: ({ active }) => (active ? 'Disable' : 'Enable'), run: toggle },
     { label: 'Edit', run: ({ id }) => openAside({ edit: id }) },
     { label: 'New secret', run: rotate },
+    { label: 'Delete', danger: true, run: remove, removes: true },
   ];
   return (
     <Drawer title="Webhook">
       {can('admin:write') && (
         <div class="actions">
           <Actions of={one} actions={actions} onDone={onChanged} />
-          <Actions of={one} actions={[{ label: 'Delete', danger: true, run: remove }]} onDone={gone} />
         </div>
       )}
       {secret && <Secret text={secret} />}
