@@ -14,6 +14,9 @@ export function counted(count: number, noun: string): string {
   return `${number(count)} ${noun}${count === 1 ? '' : 's'}`;
 }
 
+/** The beginning of a text. @param most characters */
+export const brief = (text: string, most = 120): string => (text.length > most ? `${text.slice(0, most)}…` : text);
+
 /** "Available": a word of the API as a label. */
 export function capitalized(word: string): string {
   return word.charAt(0).toUpperCase() + word.slice(1);

@@ -10,7 +10,7 @@ import { Collection, type Column, column, countColumn, timeColumn } from '../../
 import { Button, Count, Foreign, Id, Link, None, Under } from '../../components/text';
 import { useGet } from '../../core/api';
 import { stringifyExact } from '../../core/exact';
-import { absolute } from '../../core/format';
+import { absolute, brief } from '../../core/format';
 import { aside, href, pageNumber, query, segment } from '../../core/router';
 import { KINDS } from './kinds';
 import './page.css';
@@ -86,13 +86,11 @@ function Target({ action, target }: { action: string; target: string }) {
   return to ? <Link to={to} text={target} /> : <Foreign>{target}</Foreign>;
 }
 
-function brief(value: unknown): string {
+function summary(value: unknown): string {
   if (value === null || value === undefined) return '';
   const members = typeof value === 'object' && value !== null ? Object.entries(value) : [['', value]];
-  const text = members
-    .map(([name, one]) => `${name}: ${typeof one === 'string' ? one : stringifyExact(one, 0)}`)
-    .join(', ');
-  return text.length > 90 ? `${text.slice(0, 90)}…` : text;
+  const texts = members.map(([name, one]) => `${name}: ${typeof one === 'string' ? one : stringifyExact(one, 0)}`);
+  return brief(texts.join(', '), 90);
 }
 
 const COLUMNS: readonly Column<AuditEntry>[] = [
@@ -117,7 +115,7 @@ const COLUMNS: readonly Column<AuditEntry>[] = [
     ({ filter, change, reason }) => (
       <>
         <span class="mono brief">
-          <Foreign>{brief(filter) || brief(change)}</Foreign>
+          <Foreign>{summary(filter) || summary(change)}</Foreign>
         </span>
         {reason && <Under text={`“${reason}”`} />}
       </>

@@ -14,7 +14,7 @@ import { api, useResource } from '../../core/api';
 import { act } from '../../core/dialogs';
 import { EVENT_KINDS, isEvent } from '../../core/event-names';
 import { stringifyExact } from '../../core/exact';
-import { number } from '../../core/format';
+import { brief, number } from '../../core/format';
 import { held, type LiveEvent, paused, setPaused, useLive } from '../../core/live';
 import { href, query, withQuery } from '../../core/router';
 
@@ -174,7 +174,7 @@ function What({ data }: { data: Shown['data'] }) {
   const { error, duration_ms: ms, message, progress, lines } = data;
   const { message: ofError } = (error ?? {}) as { message?: unknown };
   const text = String(ofError ?? message ?? '');
-  if (text !== '') return <Foreign>{text.length > 120 ? `${text.slice(0, 120)}…` : text}</Foreign>;
+  if (text !== '') return <Foreign>{brief(text)}</Foreign>;
   if (typeof progress === 'number') return <>{progress} %</>;
   if (typeof lines === 'number') return <>{number(lines)} logged</>;
   return typeof ms === 'number' ? <>{number(ms)} ms</> : null;

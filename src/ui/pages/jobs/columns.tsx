@@ -7,11 +7,9 @@ import { Dialog } from '../../components/overlays';
 import { type Column, column, timeColumn } from '../../components/table';
 import { Button, Foreign, JobLink, Link, None, Time } from '../../components/text';
 import { stringifyExact } from '../../core/exact';
-import { percent } from '../../core/format';
+import { brief, percent } from '../../core/format';
 import { href, type Query, segment, withQuery } from '../../core/router';
 import { isHidden } from '../../core/session';
-
-const MAX_TEXT = 160;
 
 const COLUMNS: readonly Column<JobSummary>[] = [
   column('state', 'State', ({ state, progress }) => (
@@ -120,7 +118,7 @@ export function ChooseColumns() {
 function Brief({ text = '' }: { text?: string | undefined }) {
   return text === '' ? null : (
     <span class="brief" title={text}>
-      <Foreign>{text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}…` : text}</Foreign>
+      <Foreign>{brief(text, 160)}</Foreign>
     </span>
   );
 }

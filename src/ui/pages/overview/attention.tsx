@@ -10,7 +10,7 @@ import { Section } from '../../components/page';
 import { Age, Foreign, QueueLink, Time } from '../../components/text';
 import { api, type Resource, useResource } from '../../core/api';
 import { useNow, useSlowly } from '../../core/clock';
-import { counted, number, percent } from '../../core/format';
+import { brief, counted, number, percent } from '../../core/format';
 import type { LiveEvent } from '../../core/live';
 import { href, type Query } from '../../core/router';
 import { can } from '../../core/session';
@@ -242,8 +242,6 @@ function lineOfGroup({ fingerprint, type, error, count, sample, first_seen_at }:
     link: { to: href('failures', { group: fingerprint }), text: 'Show it' },
   };
 }
-
-const brief = (text: string): string => (text.length > 120 ? `${text.slice(0, 120)}…` : text);
 
 /** The text of each metric before its number. */
 const LABELS: Readonly<Record<string, string>> = { ...METRICS, oldest_age: 'Oldest job waits' };
