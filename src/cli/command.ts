@@ -24,7 +24,6 @@ export function remote(name: string, description: string): Command {
     .option('--json', 'print JSON');
 }
 
-/** Opens the connection that the options of a command name. */
 export function session(terminal: Terminal, options: ConnectionOptions): Session {
   const endpoint = endpointOf(options, terminal.env);
   const { once } = requestsTo(endpoint, { onWarning: warner(options, terminal) });

@@ -77,7 +77,6 @@ export async function run(program: Command, args: readonly string[], terminal: T
   }
 }
 
-/** A command with all below it. */
 export function* everyCommand(command: Command): Generator<Command> {
   yield command;
   for (const child of command.commands) yield* everyCommand(child);

@@ -19,7 +19,6 @@ export interface Module {
 /** The entrypoint through which this program reaches the Worker with the queue. */
 export const SERVED = 'TocsinServed';
 
-/** What comes with the package. */
 const OWN = fileURLToPath(new URL('../serve/', import.meta.url));
 
 const AROUND = `export * from "./worker.js";

@@ -13,7 +13,6 @@ export type Mode =
   | { kind: 'search'; text: string }
   | { kind: 'ask'; wish: Wish; question: string };
 
-/** Why something could not be done, in words. */
 export interface Problem {
   message: string;
   hint?: string | undefined;
@@ -32,7 +31,6 @@ export interface TopState {
   isBusy: boolean;
   /** What to request once that is there. */
   due: { reload: boolean; names: readonly string[] };
-  /** Why the page could not be loaded. */
   problem: Problem | undefined;
   /** The row that is at, and which one it was when it was there last. */
   row: string | undefined;

@@ -73,9 +73,7 @@ export interface Listing {
   /** Of all pages of the list; `atLeast`: there may be more. */
   total?: number;
   atLeast?: boolean;
-  /** Shown where there is no row. */
   empty: string;
-  /** What the page as a whole is about. */
   subject?: Thing;
 }
 
@@ -146,7 +144,6 @@ export function count(value: number, isTrouble = false): Cell {
   return isTrouble ? bad(numberText(value)) : numberText(value);
 }
 
-/** Rows of a page of a list. */
 export const PER_PAGE = 50;
 
 export const pageQuery = ({ number = 1 }: PagePlace, conditions: Parameters<typeof parametersFrom>[0] = {}) =>

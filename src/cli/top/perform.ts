@@ -17,7 +17,6 @@ export type Change = (change: (state: TopState) => Next) => void;
 /** Longest that one look at an operation waits for its end, in s. */
 const LOOK_S = 5;
 
-/** @param url for error messages */
 export async function perform(effect: Effect, api: Api, url: string, change: Change): Promise<void> {
   switch (effect.do) {
     case 'load':

@@ -1,4 +1,3 @@
-/** What each key does. */
 import { own } from '../../job/own';
 import { isAtOnce, isCounted, questionOf, type Wish, wishText } from './actions';
 import { awaken } from './happen';

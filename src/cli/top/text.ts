@@ -36,7 +36,6 @@ function columnsOf(character: string): number {
   return WIDE.test(character) || PICTURE.test(character) ? 2 : 1;
 }
 
-/** How many columns a text takes. */
 export function widthOf(text: string): number {
   if (PLAIN.test(text)) return text.length;
   let width = 0;

@@ -34,7 +34,6 @@ async function perform<Row>({ run, isFor, removes }: Action<Row>, row: Row, onDo
   onDone();
 }
 
-/** The buttons of those actions that are for it. */
 export function Actions<Row>({ of: row, actions, small, name, onDone }: ActionsProps<Row>) {
   const buttons = actions.map((action) => {
     if (action.isFor?.(row) === false) return null;

@@ -224,7 +224,6 @@ export interface FormDialogProps extends Omit<FormProps, 'onCancel' | 'onSubmit'
   wide?: boolean;
   /** Does it. @returns the text of a toast, and what is opened in a drawer then */
   onSubmit: (form: FormData) => Promise<string | { text: string; open: string }>;
-  /** Was done: what is shown below has changed. */
   onDone?: (() => void) | undefined;
   /** Default: leaves the URL that opened it. */
   onClose?: () => void;

@@ -118,7 +118,6 @@ export function FilterChips({ names, values = {} }: { names: Options; values?: R
   );
 }
 
-/** A member of the query that narrows a list. */
 export interface Filter {
   name: string;
   label: string;

@@ -23,7 +23,6 @@ export interface Preview {
   left?: number;
 }
 
-/** How far an operation is, as the server reports it. */
 export type OperationStatus = Pick<Operation, 'completed' | 'succeeded' | 'skipped' | 'failed'> &
   Partial<Pick<Operation, 'operation_id' | 'aborted' | 'errors'>>;
 
@@ -198,7 +197,6 @@ function Running(props: {
 function Progress(props: {
   label: string;
   done: number;
-  /** Undefined while it is not known. */
   total: number | undefined;
   failed: number;
   /** Undefined: it cannot be stopped. */

@@ -304,7 +304,6 @@ interface List<Row> {
 
 interface CollectionProps<Row, Data> extends Omit<DataTableProps<Row>, 'rows'> {
   of: Resource<Data>;
-  /** Which of the items are shown; default: all. */
   isWanted?: (row: Row) => boolean;
   /** How many there are on a page; absent: it has only one. */
   perPage?: number;

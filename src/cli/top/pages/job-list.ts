@@ -10,7 +10,6 @@ import { type Change, type Listing, listOf, type PagePlace, pageQuery } from '..
 
 export type JobAnswer = Omit<Named<JobItems>, 'pagination'>;
 
-/** @param queue only of this one */
 export async function loadJobs(api: Api, place: PagePlace, queue?: string): Promise<JobAnswer> {
   const { q, state, fingerprint } = place;
   return await api.get<JobAnswer>(`/admin/jobs?${pageQuery(place, { q, state, fingerprint, queue, counts: true })}`);

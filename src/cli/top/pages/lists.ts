@@ -1,4 +1,3 @@
-/** Pages that are a list of one kind, read page by page. */
 import type { AuditEntry } from '../../../client/audit';
 import type { CronStatus } from '../../../client/cron-entry';
 import type { RateLimitStatus } from '../../../client/rate-limits';

@@ -42,7 +42,6 @@ const ELSEWHERE = /^(alert\.|worker\.(started|stopped|quiet)|queue\.push_)/;
 /** Reasons of a queue's oldest job that need an operator. */
 const STUCK = /^(no_handler|handler_down|no_worker|queue_paused|group_paused|key_limit|queue_limit)$/;
 
-/** Queues whose reason is shown. */
 const MOST_REASONS = 3;
 
 export const overview = definePage<Overview>({

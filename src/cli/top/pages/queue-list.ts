@@ -45,7 +45,6 @@ export function receiveQueues({ items, total }: QueuesAnswer, events: readonly Q
   return isNew || names.length > MOST_ASKED ? { reload: true } : { ask: names.filter((name) => known.has(name)) };
 }
 
-/** @returns what puts the queues as they are now into a list */
 export async function askQueues(api: Api, names: readonly string[]): Promise<(list: QueuesAnswer) => QueuesAnswer> {
   const found = await Promise.all(names.map((name) => api.get<QueueItem>(pathTo`/admin/queues/${name}`)));
   const byName = new Map(found.map((item) => [item.name, item]));

@@ -62,7 +62,6 @@ const workers = definePage<WorkersAnswer>({
     events.some(({ type }) => /^worker\.(started|stopped|quiet)|^queue\.push_/.test(type)) ? { reload: true } : {},
 });
 
-/** A worker or a handler, as rows show it. */
 interface Shown {
   thing: Thing & { state: string };
   takes: readonly string[];
@@ -93,7 +92,6 @@ const targetRow = ({ name, state, patterns, lastError, since }: TargetStatus): S
   ...{ takes: patterns, seen: since, about: lastError },
 });
 
-/** Events that are kept. */
 const KEPT = 200;
 
 const events = definePage<{ events: readonly QueueEvent[] }>({
