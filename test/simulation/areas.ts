@@ -15,13 +15,14 @@ import { area as settings } from './settings';
 import { area as shares } from './shares';
 import type { Step } from './steps';
 import { together } from './together';
+import { area as trees } from './trees';
 import { area as trouble } from './trouble';
 import { area as weeks } from './weeks';
 import { area as workflows } from './workflows';
 
 const AREAS = [
   ...[jobs, reports, crons, trouble, weeks, pushes, shares, moves, workflows],
-  ...[batches, settings, pulls, together((step) => kindOf(step)), mixes, groups, files, chunks],
+  ...[batches, settings, pulls, together((step) => kindOf(step)), mixes, groups, files, chunks, trees],
 ];
 
 /** What areas do beside playing their steps. */

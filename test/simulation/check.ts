@@ -4,6 +4,8 @@ import { histories } from './histories';
 import { Play } from './play';
 import { shrink } from './shrink';
 import type { History } from './steps';
+import { treeHistories } from './trees';
+import { TreesPlay } from './trees-play';
 
 /** What is played. */
 export interface Order {
@@ -19,6 +21,8 @@ export interface Order {
   shrinks: boolean;
   /** Played in the place of random ones. */
   history: History | null;
+  /** Trees of jobs that wait for jobs, in the place of the other areas. */
+  trees?: boolean;
 }
 
 /** Plays a history. @returns why it failed, if it did */
@@ -37,9 +41,9 @@ export async function check(storage: DurableObjectStorage, order: Order): Promis
   }
 }
 
-async function checkAll({ runs, seed, length, skip, shrinks, history }: Order, play: Player) {
+async function checkAll({ runs, seed, length, skip, shrinks, history, trees }: Order, play: Player) {
   if (history) return (await play(history)) === undefined ? undefined : await report('the history', history, play);
-  const property = fc.asyncProperty(histories(length), async (random) => {
+  const property = fc.asyncProperty((trees ? treeHistories : histories)(length), async (random) => {
     const failure = await play(random);
     if (failure !== undefined) throw failure;
   });
@@ -59,7 +63,7 @@ async function play(storage: DurableObjectStorage, history: History, complaints:
   const { stackTraceLimit } = errors;
   if (!isReported) errors.stackTraceLimit = 0;
   try {
-    await new Play(storage, history, complaints).run();
+    await new (history.trees ? TreesPlay : Play)(storage, history, complaints).run();
     return undefined;
   } catch (error) {
     return error ?? new Error('nothing was thrown');

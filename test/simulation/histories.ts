@@ -43,7 +43,7 @@ export function historiesOf(
 }
 
 /** Bounds of memory and of reads that a history fills, each far below a tenth of the product's. */
-const narrow: fc.Arbitrary<Partial<Sizes>> = fc.record({
+export const narrow: fc.Arbitrary<Partial<Sizes>> = fc.record({
   ...{ memory: fc.constantFrom(0, 100, 200), memoryEach: fc.constantFrom(100, 150) },
   ...{ entries: fc.constantFrom(4, 20), quiet: fc.constantFrom(2, 10) },
   ...{ ahead: fc.constantFrom(4, 10), aheadBlocks: fc.constantFrom(1, 3), aheadRows: fc.constantFrom(1, 3) },

@@ -4,6 +4,7 @@
  *     --runs N --seed S --steps L         absent: 50 histories of a random seed, of 100 steps
  *     --runs 1 --seed S --skip N          those that follow the first N histories of a seed
  *     --runs N --seed S --seeds K         K seeds, from S on (absent: from a random one), a process for each core
+ *     --trees                             histories of trees of jobs that wait for jobs, instead of the other areas
  *     --history file.json                 one history: { "start": ms, "steps": [...] }
  *     --mutations --runs N [name…]        puts known defects back, one at a time, and says after how many histories of at
  *                                         most N each is found; those of mutations/list.json, or of files that are named
@@ -21,6 +22,7 @@ const { values, positionals } = parseArgs({
   options: {
     ...Object.fromEntries([...NUMBERS, 'history'].map((name) => [name, { type: 'string' }])),
     mutations: { type: 'boolean', default: false },
+    trees: { type: 'boolean', default: false },
   },
 });
 for (const option of NUMBERS) {
@@ -35,6 +37,7 @@ const order = {
   length: number('steps', 100),
   skip: number('skip', 0),
   shrinks: true,
+  trees: values.trees,
   history: values.history ? JSON.parse(readFileSync(values.history, 'utf8')) : null,
 };
 if (positionals.length > 0 && !values.mutations) fail(`${positionals[0]}: only --mutations takes names`);

@@ -9,15 +9,19 @@
 import { runInDurableObject } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
 import { it } from 'vitest';
-import { check } from './check';
+import { check, type Order } from './check';
 
 /** The same histories each time, so that it fails for a change only. */
 const order = { runs: 50, seed: 20_261_123, length: 100, skip: 0, shrinks: true, history: null };
 
-it(`${order.runs} histories of ${order.length} steps agree with the model`, { timeout: 3_600_000 }, async () => {
-  const stub = env.QUEUES.getByName('simulated');
-  await runInDurableObject(stub, async (_instance, { storage }) => {
-    const failure = await check(storage, order);
+const agree = (orders: Order) =>
+  runInDurableObject(env.QUEUES.getByName('simulated'), async (_instance, { storage }) => {
+    const failure = await check(storage, orders);
     if (failure) throw failure;
   });
-});
+
+it(`${order.runs} histories of ${order.length} steps agree with the model`, { timeout: 3_600_000 }, () => agree(order));
+
+it('trees of jobs that wait for jobs, over two queues, come to an end', { timeout: 3_600_000 }, () =>
+  agree({ ...order, runs: 20, trees: true }),
+);

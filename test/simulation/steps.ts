@@ -16,6 +16,7 @@ import type { ReportStep } from './reports';
 import type { SettingsStep } from './settings';
 import type { ShareStep } from './shares';
 import type { TogetherStep } from './together';
+import type { TreeStep, TreeTerms } from './trees';
 import type { TroubleStep } from './trouble';
 import type { WeeksStep } from './weeks';
 import type { WorkflowStep } from './workflows';
@@ -36,6 +37,7 @@ export type Step =
   | GroupStep
   | FileStep
   | ChunkStep
+  | TreeStep
   | TogetherStep;
 
 export type StepOf<Op extends Step['op']> = Extract<Step, { op: Op }>;
@@ -72,4 +74,6 @@ export interface History {
   groups?: GroupTerms | null;
   /** Some of its jobs are steps of workflows. */
   workflows?: boolean;
+  /** Its jobs wait for one another: it is played by itself. */
+  trees?: TreeTerms;
 }

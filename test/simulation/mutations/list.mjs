@@ -7,8 +7,8 @@ const LIST = fileURLToPath(new URL('list.json', import.meta.url));
 
 /**
  * @param names parts of the names of those that are wanted, or files that have others; none: all of the list
- * @returns `{ name, edits: [{ file, find, replace }], how, test }`: what a history must do to meet it says `how`; `test` is a
- *   file that finds it where no history of queues can
+ * @returns `{ name, edits: [{ file, find, replace }], how, test, trees }`: what a history must do to meet it says `how`; `test` is a
+ *   file that finds it where no history of queues can; with `trees` histories of trees of jobs find it
  */
 export function readMutations(names = []) {
   const files = names.filter((name) => name.endsWith('.json'));

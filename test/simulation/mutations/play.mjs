@@ -34,7 +34,7 @@ async function playTest(test, texts) {
 async function playOne(mutation, order) {
   const texts = mutated(mutation, ROOT);
   if (mutation.test) return playTest(mutation.test, texts);
-  const { agreed, said } = await playHistories({ ...order, shrinks: false }, texts);
+  const { agreed, said } = await playHistories({ ...order, shrinks: false, trees: mutation.trees === true }, texts);
   if (agreed) return { caught: false };
   // A history that is given is the only one.
   const [, after = 1, why] = /(?:after (\d+) histories|the history): (.*)/.exec(said) ?? [];
