@@ -34,6 +34,7 @@ import { type Allows, parseTargetUrl, TARGET_URL_RULE } from './dispatch/target-
 import { type ApiKey, readApiKeys } from './job/access';
 import { defined, type Reader, reader } from './job/envelope/fields';
 import { invalidConfiguration } from './job/errors';
+import { getOrInsert } from './job/get-or-insert';
 import { readListVariable } from './job/list-variable';
 import { own } from './job/own';
 import { pseudonyms, type Redactor, readRedactionRules, redactor } from './job/redaction';
@@ -111,14 +112,7 @@ export type DataLocation = (typeof LOCATIONS)[number];
 /** Computes a value once for each environment. A mistake is found again by every call. */
 function once<T>(read: (env: Env) => T): (env: Env) => T {
   const known = new WeakMap<Env, { value: T }>();
-  return (env) => {
-    let found = known.get(env);
-    if (!found) {
-      found = { value: read(env) };
-      known.set(env, found);
-    }
-    return found.value;
-  };
+  return (env) => getOrInsert(known, env, () => ({ value: read(env) })).value;
 }
 
 /** Who is let in; read once per isolate. @throws {ApiError} 500 `invalid_configuration` */

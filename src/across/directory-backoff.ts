@@ -2,6 +2,7 @@
 import type { Env } from '../config';
 import { Backoff } from '../durable/backoff';
 import { onEmptied } from '../durable/memory';
+import { getOrInsert } from '../job/get-or-insert';
 
 let rests = new WeakMap<Env, Backoff>();
 onEmptied(() => {
@@ -10,10 +11,5 @@ onEmptied(() => {
 
 /** This isolate's, for one deployment. */
 export function directoryRest(env: Env): Backoff {
-  let rest = rests.get(env);
-  if (!rest) {
-    rest = new Backoff(() => Date.now());
-    rests.set(env, rest);
-  }
-  return rest;
+  return getOrInsert(rests, env, () => new Backoff(() => Date.now()));
 }

@@ -14,6 +14,7 @@
  *        │ ── ping ─▶ ◀─ pong                       │  answered by the runtime: the object stays asleep
  */
 import { unavailable } from '../job/errors';
+import { getOrInsert } from '../job/get-or-insert';
 import { Allowance } from './allowance';
 import type { EventLog, Published, QueueEvent } from './event-log';
 import { CLOSED, type FeedMessage, type FollowRequest, type Hello, PING, PONG, READ } from './feed-messages';
@@ -138,11 +139,9 @@ export class Followers {
     const follower = { socket, allowance: new Allowance(), unread: 0 };
     this.followers.set(socket, { follower, wanted });
     const { job = ALL_JOBS, types } = wanted;
-    const ofJob = this.groups.get(job) ?? new Map<string, Group>();
-    this.groups.set(job, ofJob);
-    const name = nameOf(types);
-    const group = ofJob.get(name) ?? { types: types && new Set(types), members: new Set() };
-    ofJob.set(name, group);
+    const ofJob = getOrInsert(this.groups, job, () => new Map<string, Group>());
+    const make = (): Group => ({ types: types && new Set(types), members: new Set() });
+    const group = getOrInsert(ofJob, nameOf(types), make);
     group.members.add(follower);
     this.listen();
   }
@@ -186,8 +185,7 @@ export class Followers {
       this.dropped += wanted.length - count;
       if (follower.allowance.tellAt !== undefined) this.tellLater();
       if (count === 0 || !this.followers.has(follower.socket)) continue;
-      const message = messages.get(count) ?? texts.message(wanted.slice(0, count));
-      messages.set(count, message);
+      const message = getOrInsert(messages, count, () => texts.message(wanted.slice(0, count)));
       follower.last = texts.idOf(wanted[count - 1] as number);
       this.send(follower, message);
     }

@@ -4,6 +4,7 @@
  * one per address, replaced by later ones.
  */
 
+import { getOrInsert } from '../job/get-or-insert';
 import { LIMIT, put, rows } from './sql';
 
 /** A message that was just posted, or is being sent, has an alarm this much later, in case the object dies; ms. */
@@ -50,12 +51,8 @@ export class Outbox {
   }
 
   has(kind: string): boolean {
-    let filled = this.filled.get(kind);
-    if (filled === undefined) {
-      filled = rows(this.sql, 'SELECT 1 FROM outbox WHERE kind = ? LIMIT 1', kind).length > 0;
-      this.filled.set(kind, filled);
-    }
-    return filled;
+    const any = 'SELECT 1 FROM outbox WHERE kind = ? LIMIT 1';
+    return getOrInsert(this.filled, kind, () => rows(this.sql, any, kind).length > 0);
   }
 
   get isEmpty(): boolean {

@@ -2,6 +2,7 @@
  * Time zones: which instant a local time (written as epoch ms in UTC) stands for. {@link resolveLocal} distinguishes
  * local times that exist once, twice or not at all; the schedule decides what follows.
  */
+import { getOrInsert } from '../get-or-insert';
 
 const SECOND = 1000;
 const DAY = 86_400_000;
@@ -31,9 +32,8 @@ export function isZone(name: string): boolean {
 const formatters = new Map<string, Intl.DateTimeFormat>();
 
 function formatter(zone: string): Intl.DateTimeFormat {
-  let known = formatters.get(zone);
-  if (!known) {
-    known = new Intl.DateTimeFormat('en-US', {
+  const make = () =>
+    new Intl.DateTimeFormat('en-US', {
       timeZone: zone,
       hourCycle: 'h23',
       year: 'numeric',
@@ -43,9 +43,7 @@ function formatter(zone: string): Intl.DateTimeFormat {
       minute: 'numeric',
       second: 'numeric',
     });
-    formatters.set(zone, known);
-  }
-  return known;
+  return getOrInsert(formatters, zone, make);
 }
 
 /** How far a zone is ahead of UTC at an instant, ms. */

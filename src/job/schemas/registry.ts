@@ -2,6 +2,7 @@
  * The schemas of a deployment, and which one a job must fit: `schema` (a URI), else `version`, else
  * `meta.schema_version`, else the latest of its type.
  */
+import { getOrInsert } from '../get-or-insert';
 import type { JobBody } from '../record';
 import { cut, quote } from '../text';
 import type { JsonSchema } from './check';
@@ -61,12 +62,7 @@ export class Registry {
     const job = JSON.parse(body) as JobBody;
     const meant = this.meant(versions, job);
     if ('path' in meant) return [meant];
-    let validate = this.validators.get(meant);
-    if (!validate) {
-      validate = validatorOf(meant.schema);
-      this.validators.set(meant, validate);
-    }
-    return validate(job.args, work);
+    return getOrInsert(this.validators, meant, () => validatorOf(meant.schema))(job.args, work);
   }
 
   private meant(

@@ -1,6 +1,7 @@
 /** Subscriptions: which events are sent to which URL. */
 import { conflict } from '../errors';
 import { EVENT_TYPES, eventTypesNamed, STATE_CHANGED } from '../event-types';
+import { getOrInsert } from '../get-or-insert';
 import type { WebhookForm } from './form';
 
 /** Which events of the types that it names a subscription wants. Absent members take all. */
@@ -88,12 +89,7 @@ export function typesSubscribed(name: string): readonly string[] {
 const subscribed = new Map<string, ReadonlySet<string>>();
 
 function isNamed(name: string, type: string): boolean {
-  let types = subscribed.get(name);
-  if (!types) {
-    types = new Set(typesSubscribed(name));
-    subscribed.set(name, types);
-  }
-  return types.has(type);
+  return getOrInsert(subscribed, name, () => new Set(typesSubscribed(name))).has(type);
 }
 
 /** What of an event decides which subscriptions get it. */

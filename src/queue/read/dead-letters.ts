@@ -30,7 +30,6 @@ const KINDS_STEP = 100;
 const MAX_KINDS = 1000;
 const MAX_NAME = 255;
 
-/** Where the newest matching dead letters are, and how many match in all. */
 export function deadLetterPlaces(q: Stored, request: DeadLetterRequest, now: number): DeadLetterPlaces {
   const { limit, since = 0, until = Number.MAX_SAFE_INTEGER } = request;
   const condition = conditionOf(request, now);
@@ -50,7 +49,6 @@ export function deadLetterPlaces(q: Stored, request: DeadLetterRequest, now: num
   }
 }
 
-/** The part that looks inside the jobs; undefined when nothing does. */
 function conditionOf({ type, error_type, group }: DeadLetterRequest, now: number): Fragment | undefined {
   if (type === undefined && error_type === undefined && group === undefined) return undefined;
   const filter: JobFilter = { ...(type !== undefined && { types: [type] }), ...defined({ error_type, group }) };

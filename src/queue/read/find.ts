@@ -98,10 +98,7 @@ export function viewOfRow(q: StoredQueue, row: JobRow, now: number): JobView {
   return { record, layers: q.config.layersFor(row.type) };
 }
 
-/**
- * A row for its runner: with the checkpoint and the steps to continue from.
- * @param recalls it asks for large results when it needs them
- */
+/** A row for its runner: with its checkpoint and steps. @param recalls large results are asked for when needed */
 export function viewForRunner(q: StoredQueue, row: JobRow, now: number, recalls = false): JobView {
   const view = viewOfRow(q, row, now);
   const checkpoint = q.store.checkpoints.read(row.key);

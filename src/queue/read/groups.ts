@@ -1,4 +1,5 @@
 /** A queue's groups and how many jobs of each wait and run, counted on request. Bounded reads. */
+import { getOrInsert } from '../../job/get-or-insert';
 import { type GroupOrder, WEIGHTS } from '../../job/group';
 import type { GroupsRequest, GroupsView, GroupView } from '../../rpc/groups';
 import { QUIET } from '../store/groups/turns';
@@ -22,14 +23,7 @@ interface Waiting {
 export function groups(q: Named & Stored, { offset, limit }: GroupsRequest, now: number): GroupsView {
   const { gates, leases } = q.store;
   const counted = new Map<string, CountedGroup>();
-  const ofGroup = (group: string): CountedGroup => {
-    let found = counted.get(group);
-    if (!found) {
-      found = { waiting: 0, limited: 0 };
-      counted.set(group, found);
-    }
-    return found;
-  };
+  const ofGroup = (group: string) => getOrInsert(counted, group, (): CountedGroup => ({ waiting: 0, limited: 0 }));
   let [waiting, ungrouped] = [0, 0];
   const complete = eachWaiting(q, now, ({ group, since, isLimited }) => {
     if (group === undefined) {
@@ -50,7 +44,8 @@ export function groups(q: Named & Stored, { offset, limit }: GroupsRequest, now:
   for (const [group] of gates.holding) ofGroup(group);
   // One that was paused must be found, to be resumed.
   for (const group of gates.rules?.overridden ?? []) ofGroup(group);
-  const sorted = [...counted].sort(([a, of], [b, other]) => rankOf(other) - rankOf(of) || (a < b ? -1 : 1));
+  // Noisy groups have more waiting jobs than all others, so their number is the whole order.
+  const sorted = [...counted].sort(([a, of], [b, other]) => other.waiting - of.waiting || (a < b ? -1 : 1));
   const order: GroupOrder | undefined = gates.rules?.order;
   const shown = sorted.slice(offset, offset + limit);
   const blockers = blockersOf(q, new Set(shown.map(([group]) => group)));
@@ -80,9 +75,6 @@ export function viewOf(
 }
 
 const isNoisy = ({ waiting }: CountedGroup): boolean => waiting > QUIET;
-
-/** Noisy groups have more waiting jobs than all others, so their number is the whole order. */
-const rankOf = ({ waiting }: CountedGroup): number => waiting;
 
 /** In a strict order: ids of the jobs that must end before others of these groups start. */
 export function blockersOf(q: Named & Stored, groups: ReadonlySet<string>): Map<string, string> {

@@ -85,29 +85,23 @@ function totalOf(
   now: number,
   budget: number,
 ): Pick<ListPage, 'total' | 'total_is_exact'> {
-  const known = countByState(q, filter, now);
-  if (known !== undefined) return { total: known };
-  let total = 0;
-  const { next } = scan(q, { filter, budget }, now, () => {
-    total++;
-  });
+  const { count: total, next } = count(q, { filter }, now, budget);
   return { total, ...(next !== undefined && { total_is_exact: false as const }) };
 }
 
-/** Where only the states matter the counts are known. */
-function countByState(q: StoredQueue, filter: JobFilter, now: number): number | undefined {
-  if (looksInside(filter)) return undefined;
-  const { counts } = stats(q, now);
-  return [...new Set(filter.states ?? JOB_STATES)].reduce((sum, state) => sum + counts[state], 0);
-}
-
-/** Counts matching jobs in steps: `next` says where the count continues. */
-export function count(q: StoredQueue, request: { filter: JobFilter; before?: number }, now: number): CountResult {
-  const { filter, before } = request;
-  const known = before === undefined ? countByState(q, filter, now) : undefined;
-  if (known !== undefined) return { count: known };
+/** Counts matching jobs in steps: `next` says where the count continues. @param budget jobs looked at, at most */
+export function count(
+  q: StoredQueue,
+  { filter, before }: { filter: JobFilter; before?: number },
+  now: number,
+  budget = COUNT_BUDGET,
+): CountResult {
+  if (before === undefined && !looksInside(filter)) {
+    const { counts } = stats(q, now);
+    return { count: [...new Set(filter.states ?? JOB_STATES)].reduce((sum, state) => sum + counts[state], 0) };
+  }
   let total = 0;
-  const { next } = scan(q, { filter, budget: COUNT_BUDGET, from: before }, now, () => {
+  const { next } = scan(q, { filter, budget, from: before }, now, () => {
     total++;
   });
   return { count: total, ...(next !== undefined && { next }) };

@@ -202,7 +202,6 @@ class Reader {
     yield* rest.sort((a, b) => (a.sequence - b.sequence) * sign);
   }
 
-  /** Rows in the order of their keys, of those that started in one rank. */
   private *rank(rank: number, from: number): Generator<Candidate> {
     let bound = rank + from;
     const page = this.inspection ? TEXT_PAGE : PAGE;

@@ -3,6 +3,7 @@ import { listed, rows } from '../../durable/sql';
 import { RANK_BIT } from '../../job/ids';
 import { MAX_UPCOMING, type Upcoming } from '../../job/metrics/as-of';
 import { first } from '../../job/size';
+import { JOB_STATES } from '../../job/states';
 import type { QueueStats, StateCounts } from '../../rpc/stats';
 import { countArchived } from '../store/archive';
 import { STANDS_IN_LINE } from '../store/columns';
@@ -16,16 +17,7 @@ export function emptyStats(queue: string, now: number): QueueStats {
 }
 
 export function noJobs(): StateCounts {
-  return {
-    scheduled: 0,
-    available: 0,
-    pending: 0,
-    active: 0,
-    retryable: 0,
-    completed: 0,
-    cancelled: 0,
-    discarded: 0,
-  };
+  return Object.fromEntries(JOB_STATES.map((state) => [state, 0])) as StateCounts;
 }
 
 export function stats(q: StoredQueue, now: number): QueueStats {

@@ -7,6 +7,7 @@
  */
 import { cell, column, type Fragment, firstRow, LIMIT, parseStored, rows } from '../../durable/sql';
 import { parseExactly } from '../../job/envelope/exact';
+import { getOrInsert } from '../../job/get-or-insert';
 import { sequenceOf } from '../../job/ids';
 import { ARCHIVED, type DamagedChunk, damagedChunk, keysOf } from './damaged-chunks';
 import { lastDue } from './kept-chunks';
@@ -25,7 +26,6 @@ export interface Pruned {
   until: number;
 }
 
-/** The tables that hold archived jobs, and the blocks they came from. */
 export interface Archive {
   readonly sql: SqlStorage;
   readonly blocks: { vanish(keys: readonly number[]): void; holds(key: number): boolean };
@@ -86,11 +86,7 @@ export function farResult(sql: SqlStorage, job: ArchivedJob): string | undefined
 const counts = new WeakMap<SqlStorage, number>();
 
 export function countArchived(sql: SqlStorage): number {
-  const known = counts.get(sql);
-  if (known !== undefined) return known;
-  const count = cell<number>(sql, 'SELECT sum(jobs) FROM archive') ?? 0;
-  counts.set(sql, count);
-  return count;
+  return getOrInsert(counts, sql, () => cell<number>(sql, 'SELECT sum(jobs) FROM archive') ?? 0);
 }
 
 /** Memory may be wrong: the next call counts again. */
@@ -243,25 +239,11 @@ function deleteChunks(
 /** Deletes the other rows of archived jobs, whose chunk is deleted or written without them. */
 function forgetBeside({ sql, blocks }: Archive, jobs: readonly ArchivedJob[]): void {
   blocks.vanish(jobs.map((job) => job.k));
-  const keys = (isOne: (job: ArchivedJob) => unknown) => jobs.filter(isOne).map(({ k }) => k);
-  deleteAll(
-    sql,
-    'results',
-    keys(({ far }) => far),
-  );
-  for (const table of ['checkpoints', 'step_values']) {
-    deleteAll(
-      sql,
-      table,
-      keys(({ cp }) => cp),
-    );
-  }
-  deleteAll(
-    sql,
-    'aliases',
-    jobs.flatMap(({ a }) => a ?? []),
-    'id',
-  ); // prettier
+  const having = (member: 'far' | 'cp') => jobs.filter((job) => job[member]).map(({ k }) => k);
+  deleteAll(sql, 'results', having('far'));
+  for (const table of ['checkpoints', 'step_values']) deleteAll(sql, table, having('cp'));
+  const ids = jobs.flatMap(({ a }) => a ?? []);
+  deleteAll(sql, 'aliases', ids, 'id');
   forgetCompleted(sql, jobs);
 }
 
@@ -285,18 +267,21 @@ function forgetLost({ sql, blocks }: Archive, damaged: DamagedChunk): void {
 /** Deletes these completed jobs from their chunks. Each chunk is rewritten without them, or deleted when empty. */
 export function deleteArchived(archive: Archive, keys: readonly number[]): void {
   const gone = new Set(keys);
-  for (const { lo, hi } of windowsOf(keys.map(sequenceOf))) {
+  for (const [lo, hi] of windowsOf(keys.map((key) => ({ key, at: 0 })))) {
     for (const chunk of chunksAround(archive.sql, lo, hi)) deleteFrom(archive, chunk, gone);
   }
 }
 
-/** Sequence numbers gathered into ranges no wider than a chunk may be. */
-function windowsOf(sequences: number[]): { lo: number; hi: number }[] {
-  const windows: { lo: number; hi: number }[] = [];
-  for (const sequence of sequences.sort((a, b) => a - b)) {
+/** Ranges of numbers no wider than a chunk may be, and the earliest moment in each, epoch ms. */
+export function windowsOf(jobs: readonly { key: number; at: number }[]): [lo: number, hi: number, at: number][] {
+  const windows: [lo: number, hi: number, at: number][] = [];
+  const numbers = jobs.map(({ key, at }) => ({ sequence: sequenceOf(key), at }));
+  for (const { sequence, at } of numbers.sort((a, b) => a.sequence - b.sequence)) {
     const last = windows.at(-1);
-    if (last && sequence - last.lo < SPAN) last.hi = sequence;
-    else windows.push({ lo: sequence, hi: sequence });
+    if (last && sequence - last[0] < SPAN) {
+      last[1] = sequence;
+      last[2] = Math.min(last[2], at);
+    } else windows.push([sequence, sequence, at]);
   }
   return windows;
 }

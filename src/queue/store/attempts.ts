@@ -1,3 +1,4 @@
+import { defined } from '../../job/envelope/fields';
 import { type Active, pushedTimeoutMs, ranBy } from './active';
 import { emitCompleted, emitStarted } from './job-events';
 import type { JobRow } from './job-row';
@@ -43,15 +44,8 @@ export interface EndedAttempt {
 }
 
 export function runningAttempt(active: Active): EndedAttempt {
-  const pushed = pushedTimeoutMs(active);
-  const attempt: EndedAttempt = {
-    startedAt: active.startedAt,
-    number: active.attempt,
-    claim: active.claim,
-    by: ranBy(active, {}),
-  };
-  if (pushed !== undefined) attempt.pushedTimeoutMs = pushed;
-  return attempt;
+  const { startedAt, attempt: number, claim } = active;
+  return { startedAt, number, claim, by: ranBy(active, {}), ...defined({ pushedTimeoutMs: pushedTimeoutMs(active) }) };
 }
 
 /** A job whose attempt succeeded. `result` is JSON text. */

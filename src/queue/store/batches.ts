@@ -45,16 +45,12 @@ export interface Share {
   act?: PreparedAction;
 }
 
-/** The share of a batch that is not finished; undefined when there is none. */
 export function readShare(q: Stored, batch: string): Share | undefined {
   const data = q.store.outbox.find(SHARE, batch);
   return data === undefined ? undefined : (JSON.parse(data) as Share);
 }
 
-/**
- * Writes a participant's share, which is checked at `checkAt`. One row.
- * @throws {ApiError} 413 when its jobs replace more than a row can name
- */
+/** Writes a participant's share: one row. @throws {ApiError} 413 when its jobs replace more than a row can name */
 export function writeShare(q: Stored, batch: string, share: Share, now: number, checkAt = now + CHECK_AFTER_MS): void {
   post(q, SHARE, batch, share, now, checkAt);
 }

@@ -116,7 +116,6 @@ export class BlockCache {
     this.last = undefined;
   }
 
-  /** The place of the first block that does not begin before this number. */
   private placeOf(first: number): number {
     return firstIndex(this.firsts.length, (at) => (this.firsts[at] as number) >= first);
   }

@@ -14,12 +14,11 @@
  */
 import { cell, type Fragment } from '../../durable/sql';
 import { RANK_BIT, sequenceOf } from '../../job/ids';
-import type { BlockJob, BlockRow, BlocksMark, Elsewhere, NewBlock } from './block';
+import type { BlockJob, BlockRow, Elsewhere, NewBlock } from './block';
 import { ALL_BLOCKS, Block, encode, MAX_JOINING, parted, rowOf } from './block';
 import { type BlockCache, Gap } from './block-cache';
 import { keysOver, spansOf } from './blocks-over';
-import type { JobPlace } from './job-place';
-import type { JobRow } from './job-row';
+import type { JobPlace, JobRow } from './job-row';
 
 /** Blocks read together, at most, by readers of many. */
 export const MAX_WINDOW = 64;
@@ -62,13 +61,13 @@ export class BlockTable implements JobPlace {
     this.used = cell(this.sql, `SELECT 1 FROM ${this.table} LIMIT 1`) !== undefined;
   }
 
-  mark(): BlocksMark {
+  mark() {
     const { waiting, marks, touched } = this;
     return { waiting, marks, touched, jobs: waiting.length, keys: marks.length, places: touched.length };
   }
 
   /** Goes back to a mark, before memory is rebuilt. */
-  rollback({ waiting, marks, touched, jobs, keys, places }: BlocksMark): void {
+  rollback({ waiting, marks, touched, jobs, keys, places }: ReturnType<BlockTable['mark']>): void {
     const isSame = this.waiting === waiting && this.marks === marks && this.touched === touched;
     const isWritten = !isSame || marks.length !== keys || touched.length !== places;
     waiting.length = jobs;
@@ -351,7 +350,6 @@ export class BlockTable implements JobPlace {
     for (const key of this.marks) this.marked.add(key);
   }
 
-  /** The jobs of a block that are not over. @param from key of the first */
   protected *rowsOf(block: Block, from: number | undefined, bodies: boolean): Generator<JobRow> {
     for (const key of block.keys(from)) {
       // The bodies may be dropped from memory while a reader pauses.

@@ -336,15 +336,6 @@ export function numbersIn(gone: string | null): number[] {
   return gone?.match(/\d+/g)?.map(Number) ?? [];
 }
 
-export interface BlocksMark {
-  waiting: BlockJob[];
-  marks: number[];
-  touched: number[];
-  jobs: number;
-  keys: number;
-  places: number;
-}
-
 /** Where else jobs of a block may be by now. */
 export interface Elsewhere {
   /** Keys of jobs that complete in the running transaction, and of those from one to another in retry blocks. */

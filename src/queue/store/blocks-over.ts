@@ -1,7 +1,7 @@
 /** Which jobs of blocks are over, as far as other tables show. */
 import type { Fragment } from '../../durable/sql';
 import { MAX_SEQUENCE, sequenceOf } from '../../job/ids';
-import { SPAN } from './archive';
+import { SPAN, windowsOf } from './archive';
 import { ARCHIVED, damagedChunk, keysOf } from './damaged-chunks';
 
 /** What follows the blocks in a query for the keys that they span: of jobs with rows of their own. */
@@ -66,15 +66,7 @@ const WINDOWS = 10_000;
  * @param jobs none of them has completed before it was due, epoch ms
  */
 export function completedAmong(sql: SqlStorage, jobs: readonly { key: number; at: number }[]): number[] {
-  const windows: [lo: number, hi: number, at: number][] = [];
-  const numbers = jobs.map(({ key, at }) => ({ sequence: sequenceOf(key), at }));
-  for (const { sequence, at } of numbers.sort((a, b) => a.sequence - b.sequence)) {
-    const last = windows.at(-1);
-    if (last && sequence - last[0] < SPAN) {
-      last[1] = sequence;
-      last[2] = Math.min(last[2], at);
-    } else windows.push([sequence, sequence, at]);
-  }
+  const windows = windowsOf(jobs);
   const chunks = new Set<number>();
   for (let from = 0; from < windows.length; from += WINDOWS) {
     const found = sql.exec<{ chunk: number }>(

@@ -1,5 +1,6 @@
 /** The settings and mode of a queue, the deployment's settings for all queues, and what handlers announce. */
 import { MAX_DURATION_MS } from '../../job/duration';
+import { defined } from '../../job/envelope/fields';
 import type { GroupOverrides } from '../../job/group';
 import { GroupRules } from '../../job/group-rules';
 import { holdingMaintenance, type Maintenance, shutUntil } from '../../job/maintenance';
@@ -22,39 +23,18 @@ interface OwnRetry {
 const MAX_TYPES = 1_000;
 
 /** The layers of a type, and the policy of its jobs without options. */
-class RetryOfType {
+interface RetryOfType {
+  readonly announced: AnnouncedType | undefined;
+  readonly queue: RetryInput | undefined;
   readonly layers: LowerLayers;
-  private resolved: RetryPolicy | undefined;
-
-  constructor(
-    readonly announced: AnnouncedType | undefined,
-    readonly queue: RetryInput | undefined,
-  ) {
-    const jobType =
-      announced && (announced.retry || announced.max_attempts !== undefined)
-        ? { ...announced.retry, ...(announced.max_attempts !== undefined && { max_attempts: announced.max_attempts }) }
-        : undefined;
-    this.layers = { ...(jobType && { job_type: jobType }), ...(queue && { queue }) };
-  }
-
-  policy(resolve: () => RetryPolicy): RetryPolicy {
-    this.resolved ??= resolve();
-    return this.resolved;
-  }
+  policy?: RetryPolicy;
 }
 
-class RetriesByType {
-  private readonly known = new Map<string, RetryOfType>();
-
-  /** @param announced by the handler about the type @param queue the queue's default */
-  of(type: string, announced: AnnouncedType | undefined, queue: RetryInput | undefined): RetryOfType {
-    const known = this.known.get(type);
-    if (known && known.announced === announced && known.queue === queue) return known;
-    if (this.known.size >= MAX_TYPES) this.known.clear();
-    const retry = new RetryOfType(announced, queue);
-    this.known.set(type, retry);
-    return retry;
-  }
+/** @param announced by the handler about the type @param queue the queue's default */
+function retryOfType(announced: AnnouncedType | undefined, queue: RetryInput | undefined): RetryOfType {
+  const { retry, max_attempts } = announced ?? {};
+  const jobType = (retry || max_attempts !== undefined) && { ...retry, ...defined({ max_attempts }) };
+  return { announced, queue, layers: { ...(jobType && { job_type: jobType }), ...(queue && { queue }) } };
 }
 
 export interface Variables {
@@ -84,7 +64,7 @@ export class Configuration {
   /** What operators set for keys in all queues. */
   readonly overrides = new Overrides();
   readonly announced: AnnouncedTypes;
-  private readonly retries = new RetriesByType();
+  private readonly retries = new Map<string, RetryOfType>();
 
   /** @param createdAt epoch ms */
   constructor(
@@ -143,7 +123,18 @@ export class Configuration {
 
   /** The retry layers between a job of this type and the deployment variables: one object while they are the same. */
   layersFor(type: string): LowerLayers {
-    return this.retries.of(type, this.announced.of(type), this.settings.default_retry).layers;
+    return this.retryOf(type).layers;
+  }
+
+  private retryOf(type: string): RetryOfType {
+    const known = this.retries.get(type);
+    const announced = this.announced.of(type);
+    const queue = this.settings.default_retry;
+    if (known && known.announced === announced && known.queue === queue) return known;
+    if (this.retries.size >= MAX_TYPES) this.retries.clear();
+    const retry = retryOfType(announced, queue);
+    this.retries.set(type, retry);
+    return retry;
   }
 
   retryLayers(type: string, job: OwnRetry): RetryLayers {
@@ -154,7 +145,9 @@ export class Configuration {
   policyFor(type: string, job: OwnRetry): Readonly<RetryPolicy> {
     const resolve = () => resolveRetry(this.retryLayers(type, job));
     if (job.retry || job.max_attempts !== undefined) return resolve();
-    return this.retries.of(type, this.announced.of(type), this.settings.default_retry).policy(resolve);
+    const retry = this.retryOf(type);
+    retry.policy ??= resolve();
+    return retry.policy;
   }
 
   /** Dead letters that are kept at most, beside those that are kept for ever. */

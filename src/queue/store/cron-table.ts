@@ -146,16 +146,12 @@ export class CronTable {
   /** The entry is no longer here. Two rows. */
   remove(name: string, version: number, now: number): void {
     put(this.sql, 'crons', { name, version, status: GONE, at: now, data: '' });
-    this.forgetRun(name);
-    this.sql.exec(`DELETE FROM crons WHERE status = ${GONE} AND at < ?`, now - REMEMBER_GONE_MS).toArray();
-  }
-
-  private forgetRun(name: string): void {
     if (this.known.delete(name)) this.sql.exec('DELETE FROM cron_runs WHERE name = ?', name).toArray();
     this.waitingNames.delete(name);
     this.acrossNames.delete(name);
     this.postponed.delete(name);
     this.earliest = undefined;
+    this.sql.exec(`DELETE FROM crons WHERE status = ${GONE} AND at < ?`, now - REMEMBER_GONE_MS).toArray();
   }
 
   private row(name: string): Row | undefined {

@@ -4,6 +4,7 @@
  */
 import { TERM_MS } from '../../allowance/rules';
 import { isWithin } from '../../durable/backoff';
+import { getOrInsert } from '../../job/get-or-insert';
 import { ChunkScan } from './chunks/scan';
 import { Scan } from './scan';
 import type { Sizes } from './sizes';
@@ -98,12 +99,8 @@ export class Cursors {
 
   /** What a consumer gathers into chunks. @param name names it, and how it gathers */
   chunksOf(name: string): ChunkScan {
-    let scan = this.chunks.get(name);
-    if (scan) this.chunks.delete(name);
-    else {
-      scan = new ChunkScan(this.sizes);
-      scan.reset(this.leases.head);
-    }
+    const scan = this.chunks.get(name) ?? this.begun(new ChunkScan(this.sizes));
+    this.chunks.delete(name);
     this.chunks.set(name, scan);
     for (const [oldest] of this.chunks) {
       if (this.chunks.size <= MAX_CURSORS) break;
@@ -112,12 +109,10 @@ export class Cursors {
     return scan;
   }
 
-  /** Up to this key the line has no job of the group that waits, as far as is known. */
   readForGroup(group: string): number {
     return this.readFor.get(group) ?? 0;
   }
 
-  /** The line was read up to this key for the first jobs of the group. */
   hasReadForGroup(group: string, key: number): void {
     this.readFor.delete(group);
     this.readFor.set(group, key);
@@ -161,12 +156,11 @@ export class Cursors {
   }
 
   ofTarget(target: string): Scan {
-    let scan = this.push.get(target);
-    if (!scan) {
-      scan = new Scan();
-      scan.reset(this.leases.head);
-      this.push.set(target, scan);
-    }
+    return getOrInsert(this.push, target, () => this.begun(new Scan()));
+  }
+
+  private begun<S extends Scan>(scan: S): S {
+    scan.reset(this.leases.head);
     return scan;
   }
 

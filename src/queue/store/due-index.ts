@@ -1,5 +1,6 @@
 /** The order of the due index, over rows of jobs and over blocks: priority, then the moment, the attempt, the key. */
 import { cell } from '../../durable/sql';
+import type { JobRow } from './job-row';
 
 /** Position of a job among those of its priority. */
 export interface Position {
@@ -17,18 +18,14 @@ export function compare(a: Position, b: Position): number {
   return a.at - b.at || a.attempt - b.attempt || a.key - b.key;
 }
 
-export const positionOf = ({
-  due_at,
+export const positionOf = ({ due_at, attempt, key }: Pick<JobRow, 'due_at' | 'attempt' | 'key'>): Position => ({
+  at: due_at as number,
   attempt,
   key,
-}: {
-  due_at: number | null;
-  attempt: number;
-  key: number;
-}): Position => ({ at: due_at as number, attempt, key });
+});
 
 /** Where a job stands in the line, which is in the order of its numbers. */
-export const positionInLine = ({ enqueued_at, key }: { enqueued_at: number; key: number }): Position => ({
+export const positionInLine = ({ enqueued_at, key }: Pick<JobRow, 'enqueued_at' | 'key'>): Position => ({
   at: enqueued_at,
   attempt: 0,
   key,

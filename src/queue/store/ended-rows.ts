@@ -34,10 +34,7 @@ export function firstKeptRow(sql: SqlStorage): number | undefined {
   return cell(sql, 'SELECT min(keep_until) FROM jobs WHERE keep_until IS NOT NULL AND ended_at IS NOT NULL');
 }
 
-/**
- * Rows in `state` that may go before their time: not those of jobs that are kept for ever.
- * @param asQueueSays false: what the queue's retention removes stays too
- */
+/** Rows in `state` that may go early, not those kept for ever. @param asQueueSays false: with own retentions only */
 function removable(sql: SqlStorage, state: number, now: number, asQueueSays = true): string {
   const part = (from: string, kind: string) =>
     `SELECT key, ended_at FROM ${from} WHERE state = ${state} AND ${kind} AND ended_at IS NOT NULL`;
@@ -58,7 +55,6 @@ export function oldestEnded(sql: SqlStorage, state: number, limit: number, now: 
   return column<number>(sql, `${removable(sql, state, now, asQueueSays)} ORDER BY ended_at ${LIMIT}`, limit);
 }
 
-/** How many of these `count` dead letters may go before their time. */
 export function countEvictable(sql: SqlStorage, count: number, now: number): number {
   if (!isAnyForever(sql, now)) return count;
   return cell<number>(sql, `SELECT count(*) FROM (${removable(sql, STATE.dead, now)})`) as number;

@@ -1,6 +1,7 @@
 /** The event of each move, for the live feed. */
 import { setDefined } from '../../job/envelope/fields';
 import type { EventChange, JobEvents, LoggedData } from '../../job/event-data';
+import { getOrInsert } from '../../job/get-or-insert';
 import { own } from '../../job/own';
 import type { JobErrorEntry, JobHistory } from '../../job/record';
 import type { JobState, Move } from '../../job/states';
@@ -70,10 +71,7 @@ const changes = new Map<string, EventChange>();
 
 /** One object for each pair of states: events are many. */
 function changed(from: JobState, to: JobState): EventChange {
-  const name = `${from} ${to}`;
-  const change = changes.get(name) ?? { from, to };
-  changes.set(name, change);
-  return change;
+  return getOrInsert(changes, `${from} ${to}`, () => ({ from, to }));
 }
 
 /** Type and group of their jobs are added to all of them. */

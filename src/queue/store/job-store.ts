@@ -203,7 +203,6 @@ export class JobStore {
     this.expiry = new Expiry(sql);
   }
 
-  /** Rebuilds memory from storage. @param meta what is stored of the queue */
   load(meta: ReadonlyMap<string, unknown>): void {
     this.evicting = meta.get('evicting') === true;
     this.turn.begin();

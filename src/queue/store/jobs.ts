@@ -29,19 +29,8 @@ import { undoJobOf } from './undo-job';
 import { fingerprintIn, forgetRow, remember } from './unique-keys';
 import { noteFailure } from './workflow-endings';
 
-export type NewRow = Pick<
-  JobRow,
-  | 'alias'
-  | 'type'
-  | 'priority'
-  | 'attempt'
-  | 'claims'
-  | 'created_at'
-  | 'enqueued_at'
-  | 'expires_at'
-  | 'body'
-  | 'history'
->;
+/** Without what {@link insert} decides. */
+export type NewRow = Omit<JobRow, 'key' | 'state' | 'due_at' | 'ended_at' | 'limit_key' | 'holds_group' | 'group'>;
 
 export interface Arrival {
   /** It becomes available at this time, epoch ms. */

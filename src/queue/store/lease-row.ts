@@ -37,21 +37,17 @@ export function readLease(data: string): LeaseRow | undefined {
   return readable ? (lease as LeaseRow) : undefined;
 }
 
-interface Restored {
-  limitKey: string | null;
-  group: string | undefined;
-  chunk: number | undefined;
-  place: number | undefined;
-}
-
 /** A running attempt from its lease row; without a `pushed` call under way the end of the lease ends it. */
 export function restored(
   leaseId: number,
   lease: LeaseRow,
-  [key, claim, attempt, expiresAt, visibilityMs, timeoutAt, indexed, type]: LeaseRow['e'][number],
-  { limitKey, group, chunk, place }: Restored,
+  index: number,
+  limitKey: string | null,
   pushed: Active | undefined,
 ): Active {
+  const entry = lease.e[index] as LeaseRow['e'][number];
+  const [key, claim, attempt, expiresAt, visibilityMs, timeoutAt, indexed, type] = entry;
+  const [group, chunk, place] = [lease.g?.[index], lease.c?.[index], lease.p?.[index]];
   const isPushed = lease.t !== undefined;
   const underWay = pushed?.claim === claim ? pushed : undefined;
   return {

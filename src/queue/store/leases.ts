@@ -6,6 +6,7 @@
  * attempts.
  */
 import { rows } from '../../durable/sql';
+import { getOrInsert } from '../../job/get-or-insert';
 import { bytesOf, grouped } from '../../job/size';
 import { type Active, NEVER } from './active';
 import type { Blocks } from './blocks';
@@ -85,15 +86,10 @@ export class LeaseTable {
 
   /** Rebuilds memory from storage, however many leases there are. An entry counts only if its claim has not ended. */
   load(): void {
-    this.active.clear();
-    this.pushed.clear();
-    this.runningByKey.clear();
-    this.runningByGroup.clear();
-    this.freed.clear();
+    const { active, runningByKey, runningByGroup, freed, live, ordered } = this;
+    for (const memory of [active, this.pushed, runningByKey, runningByGroup, freed, live, ordered]) memory.clear();
     this.anyFreed = false;
     this.wasFull = false;
-    this.live.clear();
-    this.ordered.clear();
     this.free = [];
     this.earliest = Number.POSITIVE_INFINITY;
     // Memory may come from a transaction that was rolled back.
@@ -146,14 +142,11 @@ export class LeaseTable {
       if (lease.q >= this.recordedSequence) this.newestId = id;
       this.recordedSequence = Math.max(this.recordedSequence, lease.q);
       const members = new Set<number>();
-      for (const [index, entry] of lease.e.entries()) {
-        const [key, claim] = entry;
+      for (const [index, [key, claim]] of lease.e.entries()) {
         const job = claims.get(key);
         const isOver = job?.claims !== claim - 1;
         if (isOver && !lease.p?.[index]) continue;
-        const limitKey = job?.limit_key ?? null;
-        const of = { limitKey, group: lease.g?.[index], chunk: lease.c?.[index], place: lease.p?.[index] };
-        const active = restored(id, lease, entry, of, pushed.get(key));
+        const active = restored(id, lease, index, job?.limit_key ?? null, pushed.get(key));
         this.order(active);
         if (isOver) continue;
         members.add(key);
@@ -216,10 +209,7 @@ export class LeaseTable {
     }
   }
 
-  /**
-   * Does an earlier job of its chunk wait again, in a strict group? Others are forgotten. @param waits for an ended
-   * attempt
-   */
+  /** Does an earlier job of its chunk wait again, in a strict group? @param waits for an ended attempt */
   isBehind(active: Active, waits: (mate: Active) => boolean): boolean {
     const chunk = this.chunkOf(active);
     for (let at = 0; at < chunk.length && chunk[at]?.key !== active.key; ) {
@@ -280,11 +270,8 @@ export class LeaseTable {
 
   private order(active: Active): void {
     if (active.place === undefined) return;
-    const chunks = this.ordered.get(active.leaseId) ?? new Map<number | undefined, Active[]>();
-    this.ordered.set(active.leaseId, chunks);
-    const chunk = chunks.get(active.chunk);
-    if (chunk) chunk.push(active);
-    else chunks.set(active.chunk, [active]);
+    const chunks = getOrInsert(this.ordered, active.leaseId, () => new Map<number | undefined, Active[]>());
+    getOrInsert(chunks, active.chunk, (): Active[] => []).push(active);
   }
 
   /** All entries of the row are over. */

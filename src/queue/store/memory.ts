@@ -2,21 +2,17 @@
 import { gatherNotices } from '../../across/feed/notices';
 import type { Memory, Undo } from '../../durable/group-commit';
 import { readMeta } from '../../durable/sql';
-import type { BlocksMark } from './block';
 import { Configuration, type Variables } from './configuration';
 import { CountingSql } from './counting-sql';
 import type { Handlers } from './handlers';
 import { JobStore } from './job-store';
-import type { MetersMark } from './meters';
 import { Observations } from './observations';
 import type { QueueParts } from './parts';
-import type { RetriesMark } from './retry-index';
 import { Wake } from './wake';
 
 export interface Opening<H> {
   readonly storage: Pick<DurableObjectStorage, 'sql' | 'transactionSync'>;
   readonly variables: Variables;
-  /** The types of jobs that handlers take from the queue with this name. */
   handlers(name: string): H;
   /** Does a worker that pulls wait for jobs? */
   isAwaited(): boolean;
@@ -74,7 +70,32 @@ export class QueueMemory<H extends Handlers = Handlers> implements Memory, Queue
   }
 
   mark(): Undo {
-    return new Mark(this);
+    const { store, observed, wake } = this;
+    const { archive, blocks, outbox, runs, limiters } = store;
+    const { events, logs, meters } = observed;
+    const marked = { archive: archive.size, outbox: outbox.size, runs: runs.size, logs: logs.changes };
+    const inBlocks = { line: blocks.line.mark(), due: blocks.due.mark(), retries: blocks.retries.mark() };
+    const pending = events.pendingCount;
+    const isFirstLimit = limiters.mark();
+    const counted = meters.mark();
+    const { wanted, workArrived } = wake;
+    return {
+      gathered: () => {
+        archive.rollback(marked.archive);
+        blocks.line.rollback(inBlocks.line);
+        blocks.due.rollback(inBlocks.due);
+        blocks.retries.rollback(inBlocks.retries);
+      },
+      rest: () => {
+        events.rollback(pending);
+        outbox.rollback(marked.outbox);
+        runs.rollback(marked.runs);
+        limiters.rollback(isFirstLimit);
+        meters.rollback(counted);
+        logs.rollback(marked.logs);
+        wake.reset(wanted, workArrived);
+      },
+    };
   }
 
   flush(): void {
@@ -103,56 +124,5 @@ export class QueueMemory<H extends Handlers = Handlers> implements Memory, Queue
       blocks.flush();
       this.observed.meters.wroteLate(alone.type, alone.at);
     });
-  }
-}
-
-/** Notes what a transaction has gathered up to a moment. One object: each operation makes one. */
-class Mark implements Undo {
-  private readonly archived: number;
-  private readonly line: BlocksMark;
-  private readonly due: BlocksMark;
-  private readonly retries: RetriesMark;
-  private readonly events: number;
-  private readonly messages: number;
-  private readonly runs: number;
-  private readonly logs: number;
-  private readonly isFirstLimit: boolean;
-  private readonly meters: MetersMark;
-  private readonly wanted: number;
-  private readonly workArrived: boolean;
-
-  constructor(private readonly q: QueueMemory) {
-    const { store, observed, wake } = q;
-    this.archived = store.archive.size;
-    this.line = store.blocks.line.mark();
-    this.due = store.blocks.due.mark();
-    this.retries = store.blocks.retries.mark();
-    this.events = observed.events.pendingCount;
-    this.messages = store.outbox.size;
-    this.runs = store.runs.size;
-    this.logs = observed.logs.changes;
-    this.isFirstLimit = store.limiters.mark();
-    this.meters = observed.meters.mark();
-    this.wanted = wake.wanted;
-    this.workArrived = wake.workArrived;
-  }
-
-  gathered(): void {
-    const { archive, blocks } = this.q.store;
-    archive.rollback(this.archived);
-    blocks.line.rollback(this.line);
-    blocks.due.rollback(this.due);
-    blocks.retries.rollback(this.retries);
-  }
-
-  rest(): void {
-    const { store, observed, wake } = this.q;
-    observed.events.rollback(this.events);
-    store.outbox.rollback(this.messages);
-    store.runs.rollback(this.runs);
-    store.limiters.rollback(this.isFirstLimit);
-    observed.meters.rollback(this.meters);
-    observed.logs.rollback(this.logs);
-    wake.reset(this.wanted, this.workArrived);
   }
 }

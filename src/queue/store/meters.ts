@@ -56,13 +56,6 @@ interface Counting {
   };
 }
 
-export interface MetersMark {
-  texts: object;
-  points: Counted[];
-  steps: number;
-  statements: number;
-}
-
 export class Meters {
   /** Counted since the last putting away, by minute and type; the newest minute last. */
   private points: Counted[] = [];
@@ -240,13 +233,13 @@ export class Meters {
     this.store.written.end();
   }
 
-  mark(): MetersMark {
+  mark() {
     const { version, stored, storedSequence, textLength, carrier, isCarried, advance, points, steps } = this;
     const texts = { version, stored, storedSequence, textLength, carrier, isCarried, advance };
     return { texts, points, steps: steps.length, statements: this.store.written.count };
   }
 
-  rollback({ texts, points, steps, statements }: MetersMark): void {
+  rollback({ texts, points, steps, statements }: ReturnType<Meters['mark']>): void {
     this.eachStep(steps, (point, place, amount) => {
       point.meter[place] = (point.meter[place] as number) - amount;
       point.text = undefined;

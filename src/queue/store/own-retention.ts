@@ -3,10 +3,7 @@ import { type JobRow, STATE } from './job-row';
 import type { Configured } from './parts';
 import { readableBody } from './row-texts';
 
-/**
- * When a job ending now is removed by its own retention, or kept by its preset, epoch ms; `now`: not kept; undefined:
- * by the queue's.
- */
+/** When a job ending now is removed by itself, epoch ms; `now`: not kept; undefined: by the queue's retention. */
 export function keptUntil(
   { config }: Configured,
   row: Pick<JobRow, 'body' | 'type'>,

@@ -27,7 +27,6 @@ export class ProgressTable {
     this.used = this.sql.exec('SELECT 1 FROM progress LIMIT 1').toArray().length > 0;
   }
 
-  /** What was last reported about a job, and by which of its claims. */
   read(key: number): { claim: number; reported: ReportedProgress } | undefined {
     if (!this.used) return undefined;
     const row = firstRow<Row>(this.sql, 'SELECT * FROM progress WHERE key = ?', key);

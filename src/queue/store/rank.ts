@@ -93,7 +93,6 @@ export class Rank {
     }
   }
 
-  /** The first row of those that have waited for their keys and may have room. */
   again(): JobRow | undefined {
     const behind = this.place.behind();
     for (;;) {

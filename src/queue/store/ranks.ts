@@ -99,7 +99,6 @@ function merged(pages: readonly RankPage[], limit: number, inOrder: (a: JobRow, 
   return { rows: rows.sort(inOrder).slice(0, limit), last: ends.length === 0 && rows.length <= limit };
 }
 
-/** The next jobs of the line. @param bodies are those of blocks needed? */
 function readLine({ sql, blocks }: Ranks, after: number, limit: number, bodies: boolean): RankPage {
   const inBlocks = pageOf(blocks.line.after(after, bodies), limit);
   const end = endOf(inBlocks)?.key ?? RANK_BIT;
@@ -116,7 +115,6 @@ function readDue(ranks: Ranks, reading: Reading, after: Position, limit: number)
   return merged(pages, limit, (a, b) => compare(positionOf(a), positionOf(b)));
 }
 
-/** {@link readDue} at one priority. @param bodies are those of blocks needed? */
 function pagesOfDue(
   { sql, blocks }: Ranks,
   { priority, now, bodies }: Reading,
@@ -299,7 +297,6 @@ export function selectReady(
 
 const DEFAULT_ONLY: readonly number[] = [0];
 
-/** The highest priority first; that of the line is always among them. */
 function inTurn(priorities: ReadonlySet<number>): readonly number[] {
   return priorities.size === 0 ? DEFAULT_ONLY : [...new Set([...priorities, 0])].sort((a, b) => b - a);
 }

@@ -17,14 +17,6 @@ import { fingerprintIn, remember } from './unique-keys';
 
 type Parts = Named & Stored & Configured & Observed & Woken;
 
-const STATES = {
-  waiting: STATE.waiting,
-  pending: STATE.pending,
-  cancelled: STATE.cancelled,
-  discarded: STATE.discarded,
-  dead: STATE.dead,
-} as const;
-
 /** Restores the jobs of a transaction, in the order of their numbers. Call {@link end} behind the last one. */
 export class Restoration {
   /** Jobs whose ids do not name their numbers here. */
@@ -36,10 +28,7 @@ export class Restoration {
     private readonly now: number,
   ) {}
 
-  /**
-   * Writes a job that is not here, under its id's number if that is unused, else with a chosen id: one row more.
-   * @param together a neighbour becomes available at the same moment and priority
-   */
+  /** Writes a job under its own number if unused, else with a chosen id: one row more. @param together as `Arrival` */
   add(job: StoredJob, together: boolean): void {
     const { q, now } = this;
     q.store.changes++;
@@ -51,7 +40,7 @@ export class Restoration {
     const isImmediate = isWaiting && job.due_at === undefined && priority === 0 && mayWaitInLine(limit);
     const key = this.keyOf(job, isImmediate, isWaiting && !mayWaitInLine(limit));
     const row: JobRow = {
-      ...{ key, type, priority, body, state: job.state === 'completed' ? STATE.waiting : STATES[job.state] },
+      ...{ key, type, priority, body, state: job.state === 'completed' ? STATE.waiting : STATE[job.state] },
       ...{ alias: this.aliasOf(job, key), attempt: job.attempt, claims: job.claims },
       ...{ created_at: job.created_at, enqueued_at: job.enqueued_at, expires_at: job.expires_at ?? null },
       ...{ history: job.history ?? null, ended_at: job.ended_at ?? null },

@@ -21,12 +21,10 @@ import type { ArchiveBuffer } from './archive-buffer';
 import { numbersIn } from './block';
 import { completedAmong } from './blocks-over';
 import { afterAllAt, type Position } from './due-index';
-import type { JobPlace } from './job-place';
-import type { JobRow } from './job-row';
+import type { JobPlace, JobRow } from './job-row';
 import {
   entryOf,
   type RetriesAround,
-  type RetriesMark,
   type RetryBlock,
   type RetryEntry,
   RetryIndex,
@@ -130,13 +128,13 @@ export class RetryBlocks implements JobPlace {
     for (const { key } of this.waiting) end(key);
   }
 
-  mark(): RetriesMark {
+  mark() {
     const { waiting, marks, changes, offered } = this;
     return { waiting, marks, jobs: waiting.length, keys: marks.length, changes, offered };
   }
 
   /** Goes back to a mark, before memory is rebuilt. */
-  rollback({ waiting, marks, jobs, keys, changes, offered }: RetriesMark): void {
+  rollback({ waiting, marks, jobs, keys, changes, offered }: ReturnType<RetryBlocks['mark']>): void {
     this.isUntouched = this.changes === changes;
     waiting.length = jobs;
     marks.length = keys;

@@ -1,4 +1,5 @@
 /** The jobs of retry blocks in memory: where each is, and in which order they become available. */
+import { getOrInsert } from '../../job/get-or-insert';
 import { sequenceOf } from '../../job/ids';
 import { compare, type Position, START } from './due-index';
 import type { JobRow } from './job-row';
@@ -37,15 +38,6 @@ export interface RetriesAround {
   forget(key: number): void;
 }
 
-export interface RetriesMark {
-  waiting: JobRow[];
-  marks: number[];
-  jobs: number;
-  keys: number;
-  changes: number;
-  offered: number;
-}
-
 /** The entry of a job that waits here. A later call marks it as over or as moved into a block. */
 export function entryOf(row: JobRow): RetryEntry {
   const { key, due_at, attempt, claims, priority } = row;
@@ -71,7 +63,6 @@ export class RetryIndex {
     this.size = 0;
   }
 
-  /** The job with this key, if it is in a retry block, and not over. */
   live(key: number): RetryEntry | undefined {
     const entry = this.latest.get(key);
     return entry?.isLive ? entry : undefined;
@@ -149,12 +140,7 @@ export class RetryIndex {
   }
 
   private turn(priority: number): SortedList<RetryEntry, Position> {
-    let turn = this.turns.get(priority);
-    if (!turn) {
-      turn = new SortedList<RetryEntry, Position>(compare);
-      this.turns.set(priority, turn);
-    }
-    return turn;
+    return getOrInsert(this.turns, priority, () => new SortedList<RetryEntry, Position>(compare));
   }
 
   // ---- reading in order. Do not change anything meanwhile ---------------------------------------

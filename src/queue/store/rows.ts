@@ -51,7 +51,6 @@ export function idOfArchived(route: number, job: Pick<ArchivedJob, 'k' | 'a' | '
   return idOf(route, { alias: job.a ?? null, created_at: job.at[0], key: job.k });
 }
 
-/** The state that a row is in at `now`, given its lease if it has one. */
 export function stateOf(row: Pick<JobRow, 'state' | 'due_at' | 'attempt'>, active: boolean, now: number): JobState {
   if (row.state === STATE.pending) return 'pending';
   if (row.state === STATE.cancelled) return 'cancelled';

@@ -1,4 +1,5 @@
 /** How far one consumer of jobs has read, and its verdict on a job. */
+import { getOrInsert } from '../../job/get-or-insert';
 import type { GroupRules } from '../../job/group-rules';
 import { compare, compareInLine, type Position, positionInLine, positionOf, START } from './due-index';
 import { Turns } from './groups/turns';
@@ -61,12 +62,7 @@ export class Scan {
   }
 
   behindAt(rank: RankName): KeyLanes {
-    let lanes = this.behind.get(rank);
-    if (!lanes) {
-      lanes = new KeyLanes(rank === LINE ? compareInLine : compare);
-      this.behind.set(rank, lanes);
-    }
-    return lanes;
+    return getOrInsert(this.behind, rank, () => new KeyLanes(rank === LINE ? compareInLine : compare));
   }
 
   /** Jobs wait for the key that may start. @param starts how many @param runs and of those that have begun */
@@ -153,13 +149,11 @@ export class Scan {
     rules: Pick<GroupRules, 'weightOf'>,
     holders: Iterable<readonly [string, readonly number[]]>,
   ): Turns {
-    let turns = this.turns.get(priority);
-    if (!turns) {
-      turns = new Turns((group) => rules.weightOf(group));
+    return getOrInsert(this.turns, priority, () => {
+      const turns = new Turns((group) => rules.weightOf(group));
       for (const [group, keys] of holders) for (const key of keys) turns.putBack({ ...START, key }, group, true);
-      this.turns.set(priority, turns);
-    }
-    return turns;
+      return turns;
+    });
   }
 
   /** What it has read ahead, see {@link Turns.held}. */

@@ -5,8 +5,7 @@
 import { parseStored, rows } from '../../durable/sql';
 import { type BlockJob, type Elsewhere, rowOf } from './block';
 import { keysOver, spansOf } from './blocks-over';
-import type { JobPlace } from './job-place';
-import type { JobRow } from './job-row';
+import type { JobPlace, JobRow } from './job-row';
 
 /** Maximum characters of a single, and number of singles: their bodies are in memory. */
 const MAX_CHARS = 4 * 1024;

@@ -50,10 +50,7 @@ export class ChunkLane {
   private cutFrom: Gathered | undefined;
   private chars = 0;
 
-  /**
-   * @param group whose jobs these are, where a chunk has those of one group
-   * @param isStrict the jobs of the group run in order, whatever their types
-   */
+  /** @param group of all jobs; absent: any @param isStrict its jobs run in order, whatever their types */
   constructor(
     readonly name: string,
     readonly group: string | undefined,
@@ -128,10 +125,7 @@ export class ChunkLane {
     return a.at < b.at || (a.at === b.at && sequenceOf(a.key) < sequenceOf(b.key));
   }
 
-  /**
-   * The jobs that may go together now, from the first on.
-   * @param holders of a strict group: keys of the jobs that have begun and must end first
-   */
+  /** The jobs that may go together now, the first one included. @param holders of a strict group: must end first */
   offer(holders: readonly number[]): Offer {
     const { jobs } = this;
     const [first] = jobs;

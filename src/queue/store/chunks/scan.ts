@@ -6,6 +6,7 @@
  * All of this is memory, and read again after an eviction. It is bounded. What may not start counts in no bound: of a
  * held lane the first jobs are kept, and what follows is read again once these are taken.
  */
+import { getOrInsert } from '../../../job/get-or-insert';
 import { Scan } from '../scan';
 import type { Sizes } from '../sizes';
 import { SortedList } from '../sorted-list';
@@ -65,7 +66,6 @@ export class ChunkScan extends Scan {
     }
   }
 
-  /** How many jobs wait with this one, itself included; undefined: it is not gathered. */
   laneOf(key: number): ChunkLane | undefined {
     return this.byKey.get(key);
   }
@@ -83,11 +83,7 @@ export class ChunkScan extends Scan {
     const lane = new ChunkLane(name, group, isStrict, parkedFrom);
     lane.time = this.time;
     this.lanes.set(name, lane);
-    if (group !== undefined) {
-      const lanes = this.byGroup.get(group);
-      if (lanes) lanes.add(lane);
-      else this.byGroup.set(group, new Set([lane]));
-    }
+    if (group !== undefined) getOrInsert(this.byGroup, group, () => new Set<ChunkLane>()).add(lane);
     return lane;
   }
 

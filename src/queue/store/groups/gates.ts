@@ -74,10 +74,7 @@ export class GroupGates {
     return this.isStrict || this.rules?.boundConcurrency === true;
   }
 
-  /**
-   * What keeps this job from starting, as far as its group is concerned; undefined: nothing.
-   * @param taken jobs of the group that the same claim has taken
-   */
+  /** Why its group keeps this job from starting; undefined: it may. @param taken of the group, by the same claim */
   holdOf(
     group: string,
     row: Pick<JobRow, 'key' | 'attempt' | 'history'>,

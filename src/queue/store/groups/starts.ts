@@ -7,6 +7,7 @@
  * merged counts longer, never shorter: no rate is exceeded, whenever memory is lost.
  */
 import { parseStored, put } from '../../../durable/sql';
+import { getOrInsert } from '../../../job/get-or-insert';
 import type { Quota } from '../../../job/limits/policy';
 import { MAX_MOMENTS, type Moment, Starts } from '../../../job/limits/starts';
 import { grouped } from '../../../job/size';
@@ -97,7 +98,7 @@ export class GroupStarts {
     for (const [group, count] of counts) {
       const name = nameFor(known, group);
       named.set(name, (named.get(name) ?? 0) + count);
-      this.startsOf(known, name).add(now, count, periods.longest);
+      getOrInsert(known, name, () => new Starts()).add(now, count, periods.longest);
     }
     this.added += named.size;
     if (this.added > MAX_IN_MEMORY) this.sweep(known, periods.longest, now);
@@ -108,15 +109,6 @@ export class GroupStarts {
   clear(): void {
     this.forget();
     this.sql.exec('DELETE FROM group_starts').toArray();
-  }
-
-  private startsOf(known: Map<string, Starts>, name: string): Starts {
-    let starts = known.get(name);
-    if (!starts) {
-      starts = new Starts();
-      known.set(name, starts);
-    }
-    return starts;
   }
 
   private load(): Map<string, Starts> {
@@ -132,8 +124,7 @@ export class GroupStarts {
       this.chars += data.length;
       this.nextId = Math.max(this.nextId, id + 1);
       for (const [name, counted] of Object.entries(readRow(data))) {
-        const of = moments.get(name) ?? [];
-        if (of.length === 0) moments.set(name, of);
+        const of = getOrInsert(moments, name, (): Moment[] => []);
         of.push(...(typeof counted === 'number' ? [[at, counted] as Moment] : counted));
       }
     }

@@ -8,6 +8,7 @@
  *
  * Entries here are hints: the row of a job decides whether it still waits. Losing all of them costs reads, never a job.
  */
+import { getOrInsert } from '../../../job/get-or-insert';
 import type { Position } from '../due-index';
 import { SIZES, type Sizes } from '../sizes';
 import { Lane, LaneHeap } from './lane';
@@ -73,11 +74,7 @@ export class Turns {
     return this.entries + LANE_ENTRIES * this.lanes.size - this.blocked;
   }
 
-  /**
-   * May more be read ahead? Cuts blocked lanes first where there are too many entries.
-   * @param count jobs that the claim still takes
-   * @param others what other consumers and priorities hold
-   */
+  /** May more be read ahead? Cuts blocked lanes first. @param count left of the claim @param others held elsewhere */
   wantsMore(count: number, others = 0, { memory, memoryEach, entries, quiet }: Readonly<Sizes> = SIZES): boolean {
     if (this.entries >= entries) this.cut(entries);
     const hasRoom = this.entries - this.blocked < entries && this.held < Math.max(memoryEach, memory - others);
@@ -162,10 +159,7 @@ export class Turns {
     return lane;
   }
 
-  /**
-   * Has the noisy group had what it may get while quiet ones may not be read yet? That is as many jobs as a quiet group
-   * has, beside what is kept for noisy ones.
-   */
+  /** Has the noisy group had as many jobs as a quiet one has, while quiet ones may not be read yet? */
   isTooEarly(lane: Lane): boolean {
     return lane.isNoisy && lane.group !== undefined && this.kept <= 0 && (this.early.get(lane) ?? 0) >= QUIET;
   }
@@ -295,12 +289,7 @@ export class Turns {
   }
 
   private laneOf(group: string | undefined): Lane {
-    let lane = this.lanes.get(group);
-    if (!lane) {
-      lane = new Lane(group, group === undefined ? 1 : this.weightOf(group));
-      this.lanes.set(group, lane);
-    }
-    return lane;
+    return getOrInsert(this.lanes, group, () => new Lane(group, group === undefined ? 1 : this.weightOf(group)));
   }
 
   /** Changes a lane by one job, with all that is counted of it. */

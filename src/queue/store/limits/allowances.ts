@@ -1,5 +1,6 @@
 /** What this queue holds of shared allowances, in memory ({@link Holder}); failed starts are lost, never used twice. */
 import { Holder, type Situation } from '../../../allowance/holder';
+import { getOrInsert } from '../../../job/get-or-insert';
 import { plainKey, scopeOf } from '../../../job/limits/policy';
 import type { Overrides } from './overrides';
 
@@ -18,12 +19,7 @@ export class Allowances {
   /** What is held of this key; undefined: it counts in this queue alone. */
   of(key: string): Holder | undefined {
     if (scopeOf(key) === 'queue') return undefined;
-    let holder = this.holders.get(key);
-    if (!holder) {
-      holder = new Holder();
-      this.holders.set(key, holder);
-    }
-    return holder;
+    return getOrInsert(this.holders, key, () => new Holder());
   }
 
   keys(): Iterable<string> {
