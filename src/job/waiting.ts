@@ -46,6 +46,11 @@ export interface WaitingFor {
   key?: string;
 }
 
+/** Why a job waits. @param since epoch ms @param until absent: unknown */
+export function waiting(reason: WaitingReason, detail: string, since: number, until?: number | undefined): WaitingFor {
+  return { reason, since, ...(until !== undefined && { until }), detail };
+}
+
 /** The key in the detail of a wait, marked by words, so that redacting a one-letter key replaces nothing else. */
 export const namedKey = (key: string) => `the key ${key}`;
 export const namedGroup = (group: string) => `the group ${JSON.stringify(quote(group))}`;

@@ -22,7 +22,6 @@ import { DamageWatch } from './features/lifecycle/damage';
 import { Overdue } from './features/lifecycle/overdue';
 import { Pruning } from './features/lifecycle/prune';
 import { QueueRemoval } from './features/lifecycle/removal';
-import { Shedding } from './features/lifecycle/shedding';
 import { StorageWatch } from './features/lifecycle/storage';
 import { LimitsFeature } from './features/limits/feature';
 import { Pulling } from './features/pull/feature';
@@ -134,7 +133,6 @@ export class QueueEngine {
       new CronFeature(around),
       new StorageWatch(around),
       new Pruning(around),
-      new Shedding(around),
       new DamageWatch(around),
       this.push,
       this.pull,

@@ -1,6 +1,6 @@
 /** A bounded queue refuses what exceeds it, or discards the jobs that waited longest; producers are warned first. */
 import { listed, rows, writeMeta } from '../../durable/sql';
-import { ApiError } from '../../job/errors';
+import { ApiError, type ErrorData } from '../../job/errors';
 import { RANK_BIT } from '../../job/ids';
 import { DEFAULT_WARNING } from '../../job/settings';
 import type { QueuePressure } from '../../rpc/receipts';
@@ -10,8 +10,7 @@ import { type JobRow, STATE } from '../store/job-row';
 import type { Configured, QueueParts, Stored, StoredQueue, Woken } from '../store/parts';
 import { rowByKey } from '../store/row-lookup';
 import { UNDOES_NONE, undoesOther } from '../store/undo-job';
-import { drop } from './drop';
-import { expire, expiredRows } from './expire';
+import { drop, expire, expiredRows } from './expire';
 
 /** Seconds after which a refused producer may try again. */
 const RETRY_AFTER_S = 1;
@@ -123,22 +122,29 @@ function queueFull(q: StoredQueue, surplus: Arrival): ApiError {
   const { max_depth, max_bytes } = q.config.settings;
   const depth = q.store.depth.jobs();
   const reached = surplus.jobs > 0 ? { depth, bound: max_depth } : { depth: q.store.depth.bytes(), bound: max_bytes };
+  const details = {
+    queue: q.name,
+    depth,
+    ...(max_depth !== undefined && { bound: max_depth }),
+    ...(max_bytes !== undefined && { bytes: q.store.depth.bytes(), max_bytes }),
+  };
+  return full('QUEUE_FULL', `Queue ${q.name}`, details, {
+    'X-OJS-Queue-Depth': String(reached.depth),
+    'X-OJS-Queue-Bound': String(reached.bound),
+  });
+}
+
+/** 429: a bound of waiting jobs is reached. @param what begins the message */
+export function full(
+  code: 'QUEUE_FULL' | 'GROUP_FULL',
+  what: string,
+  details: NonNullable<ErrorData['details']>,
+  headers: Record<string, string> = {},
+): ApiError {
+  const message = `${what} is full; nothing was enqueued.`;
   return new ApiError({
-    status: 429,
-    code: 'QUEUE_FULL',
-    message: `Queue ${q.name} is full; nothing was enqueued.`,
-    retryable: true,
-    details: {
-      queue: q.name,
-      depth,
-      ...(max_depth !== undefined && { bound: max_depth }),
-      ...(max_bytes !== undefined && { bytes: q.store.depth.bytes(), max_bytes }),
-    },
-    headers: {
-      'Retry-After': String(RETRY_AFTER_S),
-      'X-OJS-Queue-Depth': String(reached.depth),
-      'X-OJS-Queue-Bound': String(reached.bound),
-    },
+    ...{ status: 429, code, message, retryable: true, details },
+    headers: { 'Retry-After': String(RETRY_AFTER_S), ...headers },
   });
 }
 

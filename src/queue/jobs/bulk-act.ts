@@ -14,9 +14,9 @@ import type { Named, QueueParts, Stored } from '../store/parts';
 import { rowByKey } from '../store/row-lookup';
 import { idOf, stateOf } from '../store/rows';
 import { cancel } from './cancel';
+import { refuseMoving } from './legal-move';
 import { refuseLocked } from './lock';
 import { redrive } from './redrive';
-import { refuseMoving } from './refuse-moving';
 
 /** Acts on one job that has a row. @throws {ApiError} 409 in the wrong state */
 export function actOnRow(q: QueueParts, action: BulkAction, row: JobRow, now: number): void {

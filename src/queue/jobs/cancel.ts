@@ -8,9 +8,8 @@ import { STATE } from '../store/job-row';
 import { move } from '../store/jobs';
 import type { QueueParts } from '../store/parts';
 import { historyOf } from '../store/row-texts';
-import { movable } from './legal-move';
+import { movable, refuseSetAside } from './legal-move';
 import { unlockRow } from './lock';
-import { refuseSetAside } from './refuse-moving';
 
 /** Cancels a job. @throws {ApiError} 404; 409 if it has ended; 503 while it moves to another queue */
 export function cancel(q: QueueParts, id: string, now: number): JobView {

@@ -1,9 +1,8 @@
 import { formatInstant } from '../../job/time';
-import type { WaitingFor } from '../../job/waiting';
+import { type WaitingFor, waiting } from '../../job/waiting';
 import type { ChunkScan } from '../store/chunks/scan';
 import type { JobRow } from '../store/job-row';
 import { availableSince } from '../store/rows';
-import { waiting } from './waiting';
 
 /** Why a job waits that is gathered; `isReady`: its chunk may start, as far as it is concerned. */
 export function waitsForChunk(

@@ -1,5 +1,4 @@
-/** Jobs whose time passed before they ran: discarded without a run, never as dead letters. */
-
+/** Jobs whose time passed before they ran, or that find no room: discarded without a run, never as dead letters. */
 import { LIMIT, rows } from '../../durable/sql';
 import { type JobRow, STATE } from '../store/job-row';
 import { move } from '../store/jobs';
@@ -17,6 +16,16 @@ export function hasExpired(q: Stored, row: JobRow, now: number): boolean {
 export function expire(q: QueueParts, row: JobRow, now: number): void {
   const history = { ...historyOf(row), discarded_at: now, reason: 'expired' };
   move(q, row, 'expire', { state: STATE.discarded, history }, now);
+}
+
+/** There is no room for the job. */
+export function drop(
+  q: QueueParts,
+  row: JobRow,
+  reason: 'queue_full' | 'group_full' | 'rate_limited',
+  now: number,
+): void {
+  move(q, row, 'drop', { state: STATE.discarded, history: { ...historyOf(row), discarded_at: now, reason } }, now);
 }
 
 export function expireIfDue(q: QueueParts, key: number, now: number): void {

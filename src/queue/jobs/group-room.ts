@@ -1,5 +1,5 @@
 /** The bound of a group's waiting jobs: what exceeds it is refused, or replaces the jobs that waited longest. */
-import { ApiError } from '../../job/errors';
+import type { ApiError } from '../../job/errors';
 import { quote } from '../../job/text';
 import { isEarlierEntry, type Placement } from '../../job/unique/conflicts';
 import type { JobRow } from '../store/job-row';
@@ -7,13 +7,10 @@ import type { Configured, Named, QueueParts, Stored, StoredQueue } from '../stor
 import { rowByKey } from '../store/row-lookup';
 import { groupOfRow } from '../store/row-texts';
 import { isTooLate } from '../store/rows';
+import { full } from './backpressure';
 import type { StoredJob } from './conflicts';
-import { drop } from './drop';
-import { expire } from './expire';
+import { drop, expire } from './expire';
 import { longestWaitingOf } from './group-oldest';
-
-/** Seconds after which a refused producer may try again. */
-const RETRY_AFTER_S = 1;
 
 /** Maximum jobs discarded for one request beyond those it replaces: a lowered bound may be exceeded by many. */
 const MOST_BESIDES = 1_000;
@@ -112,12 +109,6 @@ function arrivals(q: Stored, placements: readonly Placement<StoredJob>[]): Map<s
 }
 
 function groupFull({ name }: Named, group: string, { limit, waiting }: Lack): ApiError {
-  return new ApiError({
-    status: 429,
-    code: 'GROUP_FULL',
-    message: `Group ${JSON.stringify(quote(group))} of queue ${name} is full; nothing was enqueued.`,
-    retryable: true,
-    details: { queue: name, group: quote(group), waiting, limit },
-    headers: { 'Retry-After': String(RETRY_AFTER_S) },
-  });
+  const details = { queue: name, group: quote(group), waiting, limit };
+  return full('GROUP_FULL', `Group ${JSON.stringify(quote(group))} of queue ${name}`, details);
 }

@@ -1,6 +1,6 @@
 /** What the group of a job has to do with it that the job does not run. */
 import { formatDuration } from '../../job/duration';
-import { namedGroup, type WaitingFor } from '../../job/waiting';
+import { namedGroup, type WaitingFor, waiting } from '../../job/waiting';
 import { type JobRow, STATE } from '../store/job-row';
 import type { Named, Stored } from '../store/parts';
 import { rowByKey } from '../store/row-lookup';
@@ -15,14 +15,17 @@ export function waitsForGroup(q: Named & Stored, row: JobRow, now: number): Wait
   return group === undefined ? undefined : groupWaits(q, group, row, availableSince(row), now);
 }
 
+/** What says which holds of its group a job is subject to. */
+type Start = Pick<JobRow, 'key' | 'attempt' | 'history'>;
+
 /** Any job of a group that has not begun. */
-export const NEXT = { key: 0, attempt: 0, history: null };
+export const NEXT: Start = { key: 0, attempt: 0, history: null };
 
 /** Why this job may not start because of its group. @param since when it became available, epoch ms */
 export function groupWaits(
   q: Named & Stored,
   group: string,
-  row: Pick<JobRow, 'key' | 'attempt' | 'history'>,
+  row: Start,
   since: number,
   now: number,
 ): WaitingFor | undefined {
@@ -34,7 +37,7 @@ export function groupWaits(
 export function groupHeld(
   q: Named & Stored,
   group: string,
-  row: Pick<JobRow, 'key' | 'attempt' | 'history'>,
+  row: Start,
   since: number,
   now: number,
 ): WaitingFor | undefined {
@@ -42,18 +45,20 @@ export function groupHeld(
   const named = namedGroup(group);
   const hold = gates.holdOf(group, row, 0, now);
   switch (hold?.by) {
-    case 'pause': {
-      const detail = `An operator has paused ${named}: it hands out no jobs until it is resumed.`;
-      return { reason: 'group_paused', since, detail };
-    }
+    case 'pause':
+      return waiting(
+        'group_paused',
+        `An operator has paused ${named}: it hands out no jobs until it is resumed.`,
+        since,
+      );
     case 'rate': {
       const { limit, period_ms } = gates.limitsOf(group)?.rate ?? { limit: 0, period_ms: 0 };
       const detail = `${limit} jobs of ${named} have started within ${formatDuration(period_ms)}, as many as its queue allows.`;
-      return { reason: 'group', since, until: hold.opensAt, detail };
+      return waiting('group', detail, since, hold.opensAt);
     }
     case 'concurrency': {
       const detail = `${gates.runningOf(group)} jobs of ${named} run, as many as its queue allows.`;
-      return { reason: 'group', since, detail };
+      return waiting('group', detail, since);
     }
     case 'order':
       return waitsForEarlier(q, group, since);
@@ -84,7 +89,7 @@ function waitsForEarlier(q: Named & Stored, group: string, since: number): Waiti
   if (!earlier) return undefined;
   if (earlier.state === STATE.held) {
     const detail = `An operation over several queues has a job of ${namedGroup(group)}, and is being decided.`;
-    return { reason: 'group', since, detail };
+    return waiting('group', detail, since);
   }
   return behindEarlier(q, group, earlier, running === undefined ? 'has begun and waits to continue' : 'runs', since);
 }
@@ -92,5 +97,5 @@ function waitsForEarlier(q: Named & Stored, group: string, since: number): Waiti
 function behindEarlier(q: Named, group: string, earlier: JobRow, why: string, since: number): WaitingFor {
   const id = idOf(q.route, earlier);
   const detail = `An earlier job of ${namedGroup(group)}, ${id}, ${why}. One job of a group runs at a time here, in the order of enqueue.`;
-  return { reason: 'group', since, detail, job_id: id };
+  return { ...waiting('group', detail, since), job_id: id };
 }

@@ -1,10 +1,12 @@
 /** Checks the table of moves before anything is written: the error for an illegal move names the legal ones. */
 import { conflict } from '../../job/errors';
 import { type JobState, type Move, mayMove, statesBefore } from '../../job/states';
-import type { Found } from '../read/find';
+import { lockedError } from '../../job/undecided';
+import { type Found, keyOf } from '../read/find';
 import type { JobRow } from '../store/job-row';
-import type { Stored } from '../store/parts';
-import { stateOf } from '../store/rows';
+import { moveOf } from '../store/moves';
+import type { Named, Stored, StoredQueue } from '../store/parts';
+import { idOf, stateOf } from '../store/rows';
 
 /**
  * The row of a job that may make the move, and its state. @param refusal ends the sentence `Job … is completed`
@@ -25,4 +27,25 @@ export function movable(
     current_state: state,
     expected_state: statesBefore(move),
   });
+}
+
+/** @throws {ApiError} 409 when the job is on its way to another queue */
+export function refuseMoving(q: Named & Stored, row: Pick<JobRow, 'key' | 'alias' | 'created_at'>): void {
+  const move = moveOf(q.store.outbox, row.key);
+  if (!move) return;
+  const id = idOf(q.route, row);
+  throw conflict(`Job ${id} is on its way to queue ${move.target}.`, {
+    job_id: id,
+    current_state: 'discarded',
+    target_queue: move.target,
+  });
+}
+
+/** Refuses a change to a job set aside by the deletion of its queue. @param id a UUIDv7 @throws {ApiError} 503 */
+export function refuseSetAside(q: StoredQueue, id: string): void {
+  const moving = q.config.removal?.moving;
+  if (!moving) return;
+  const key = keyOf(q, id);
+  if (key === undefined || !moving.keys.includes(key)) return;
+  throw lockedError(id, `Job ${id} is on its way to queue ${q.config.removal?.target_queue}; try again.`);
 }

@@ -15,7 +15,7 @@ import { rowByKey } from '../store/row-lookup';
 import { entersDueIndex } from '../store/row-places';
 import { isBegun } from '../store/row-texts';
 import { stateOf } from '../store/rows';
-import { drop } from './drop';
+import { drop } from './expire';
 
 interface Taken {
   runs: number;

@@ -1,7 +1,7 @@
 import { formatDuration } from '../../job/duration';
 import { type Limits, plainKey } from '../../job/limits/policy';
 import { formatInstant } from '../../job/time';
-import { namedKey, overridePath, type WaitingFor } from '../../job/waiting';
+import { namedKey, overridePath, type WaitingFor, waiting } from '../../job/waiting';
 import type { JobRow } from '../store/job-row';
 import { countAhead, MAX_COUNTED } from '../store/jobs-ahead';
 import type { Limiter } from '../store/limits/limiter';
@@ -32,7 +32,7 @@ export function waitsForKey(q: Named & Stored, row: JobRow, now: number): Waitin
     const until = override?.expires_at;
     const how = until === undefined ? '' : ` until ${formatInstant(until)}`;
     const detail = `An operator has stopped ${namedKey(name)}${how}. DELETE ${overridePath(name)} to resume.`;
-    return { reason: 'key_limit', since, ...(until !== undefined && { until }), detail, key: name };
+    return { ...waiting('key_limit', detail, since, until), key: name };
   }
   const opensAt = hasBegun ? undefined : limiter.opensAt(now);
   const until = opensAt !== undefined && opensAt > now ? opensAt : undefined;
@@ -42,12 +42,12 @@ export function waitsForKey(q: Named & Stored, row: JobRow, now: number): Waitin
   const raised = override ? ` An override holds; DELETE ${overridePath(name)} to end it.` : '';
   if (limiter.holder) {
     const detail = `It counts under ${namedKey(name)} in all queues. ${sharedUse(limiter, runningOf(q, key), now)}${raised}`;
-    return { reason: 'key_limit', since, ...(until !== undefined && { until }), detail, key: name };
+    return { ...waiting('key_limit', detail, since, until), key: name };
   }
   const detail = use
     ? `It counts under ${namedKey(name)}, whose limit is reached: ${use}.${byRate ? WHAT_COUNTS : counted}${raised}`
     : `It counts under ${namedKey(name)}, and jobs ahead of it take the free slots.${raised}`;
-  return { reason: 'key_limit', since, ...(until !== undefined && { until }), detail, key: name };
+  return { ...waiting('key_limit', detail, since, until), key: name };
 }
 
 function isInTime(q: Stored, row: JobRow, room: number, now: number): boolean {
@@ -78,7 +78,7 @@ export function rescheduledByKey(q: Named, row: JobRow, now: number): WaitingFor
   if (key === null || due_at === null || due_at <= now || row.attempt > 0) return undefined;
   if (bodyOf(row).scheduled_at === due_at || policyOf(q, row)?.on_limit !== 'reschedule') return undefined;
   const detail = `There was no room under ${namedKey(plainKey(key))}, so it was scheduled for ${formatInstant(due_at)}.`;
-  return { reason: 'key_limit', since: row.enqueued_at, until: due_at, detail, key: plainKey(key) };
+  return { ...waiting('key_limit', detail, row.enqueued_at, due_at), key: plainKey(key) };
 }
 
 /** The queue's own limit lets no job start. @param since when the job became available, epoch ms */
@@ -88,7 +88,7 @@ export function waitsForQueueLimit(q: StoredQueue, since: number, now: number): 
   const { limits, running, opensAt } = standstill;
   const use = usedUp(limits, running, opensAt !== undefined);
   const detail = `The limit of queue ${q.name} is used up: ${use}.${opensAt === undefined ? '' : WHAT_COUNTS} Raise rate_limit in its settings to run more.`;
-  return { reason: 'queue_limit', since, ...(opensAt !== undefined && { until: opensAt }), detail };
+  return waiting('queue_limit', detail, since, opensAt);
 }
 
 /** Which of the limits are used up. @param byRate the rate of starts is used up */

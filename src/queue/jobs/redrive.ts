@@ -15,9 +15,8 @@ import type { Named, Observed, QueueParts, Stored } from '../store/parts';
 import { bodyOf, historyOf } from '../store/row-texts';
 import { isSnoozed } from '../store/rows';
 import { forgetKey } from '../store/unique-keys';
-import { movable } from './legal-move';
+import { movable, refuseMoving } from './legal-move';
 import { patch } from './patch';
-import { refuseMoving } from './refuse-moving';
 import { forgetOthers, keptSteps } from './steps';
 import { endUndo, planUndo } from './undo';
 

@@ -22,7 +22,7 @@ import { historyOf } from '../store/row-texts';
 import { isSnoozed, stateOf } from '../store/rows';
 import { giveBackToChunk, goBack, isOutOfTurn } from './chunk-order';
 import { openRow } from './fence';
-import { refuseMoving } from './refuse-moving';
+import { refuseMoving } from './legal-move';
 import { Runs, wakeIf } from './runs';
 import { recordBook, recordedSteps, recordSteps, replaceStep } from './steps';
 

@@ -9,7 +9,7 @@ import { own } from '../../job/own';
 import { isPendingRun, runningIn } from '../../job/runs';
 import { cut, quote } from '../../job/text';
 import { formatInstant } from '../../job/time';
-import type { WaitingFor, WaitingReason } from '../../job/waiting';
+import { type WaitingFor, waiting } from '../../job/waiting';
 import { batchOf } from '../store/batches';
 import { type JobRow, STATE } from '../store/job-row';
 import type { Ahead } from '../store/jobs-ahead';
@@ -22,11 +22,6 @@ import { recordedSteps } from './steps';
 
 /** Characters of an error message that an explanation repeats. */
 const MAX_ERROR = 200;
-
-/** Why a job of the queue waits. @param until absent: unknown */
-export function waiting(reason: WaitingReason, detail: string, since: number, until?: number | undefined): WaitingFor {
-  return { reason, since, ...(until !== undefined && { until }), detail };
-}
 
 /** Jobs before it delay it; undefined without any. @param first what the first of them wait for */
 export function behind({ count, isMore }: Ahead, since: number, first?: WaitingFor): WaitingFor | undefined {

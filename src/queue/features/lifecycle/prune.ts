@@ -1,8 +1,9 @@
-/** Removes jobs that ended long ago, in bounded steps from the oldest. */
+/** Removes jobs that ended long ago, and what exceeds a lowered bound, in bounded steps from the oldest. */
 
 import { forgetAnswers, oldestAnswer, REMEMBER_ANSWER_MS } from '../../../durable/inbox';
 import { removalMoment } from '../../../job/retention';
 import type { Feature, Host } from '../../feature';
+import { setShedding, shed } from '../../jobs/backpressure';
 import { oldestArchived, pruneArchive, pruneKeptChunks } from '../../store/archive';
 import { endedBefore, firstEnded, firstKeptRow, keptBefore } from '../../store/ended-rows';
 import { STATE } from '../../store/job-row';
@@ -26,14 +27,16 @@ export class Pruning implements Feature {
 
   due(now: number): number | undefined {
     const { q } = this.host;
-    if (q.store.evicting) return now;
+    if (q.store.evicting || q.store.depth.isShedding) return now;
     const next = nextPrune(q);
     // Dead letters on their way elsewhere are kept beyond their time, and must not keep the alarm busy.
     return next === undefined || !q.store.outbox.has(MOVE) ? next : Math.max(next, now + BUSY_MS);
   }
 
   tidy(now: number): void {
-    prune(this.host.q, now);
+    const { q } = this.host;
+    prune(q, now);
+    if (q.store.depth.isShedding) setShedding(q, shed(q, now));
   }
 }
 

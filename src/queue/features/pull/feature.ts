@@ -18,14 +18,14 @@ import type { RunnerView } from '../../../job/record';
 import { MAX_CLAIM_BYTES } from '../../../job/size';
 import { quote } from '../../../job/text';
 import { formatInstant } from '../../../job/time';
-import type { WaitingFor } from '../../../job/waiting';
+import { type WaitingFor, waiting } from '../../../job/waiting';
 import type { ClaimRequest, Report, Reported } from '../../../rpc/workers';
 import type { Feature, Host } from '../../feature';
 import { claim } from '../../jobs/claim';
 import { waitsForQueueLimit } from '../../jobs/limit-waiting';
 import { nextPulledChunk, waitsForPulledChunk } from '../../jobs/pulled-chunks';
 import { type AnswerRoom, reportEach } from '../../jobs/report-each';
-import { behind, waiting } from '../../jobs/waiting';
+import { behind } from '../../jobs/waiting';
 import { keyOf } from '../../read/find';
 import type { JobRow } from '../../store/job-row';
 import { countAhead } from '../../store/jobs-ahead';
@@ -37,18 +37,9 @@ import { ANY_TYPE } from '../../store/wake';
 import { Waiter, Waiters } from './waiters';
 
 /**
- * Takes reports, in order, in as few transactions as their work allows. If that reveals a defect, each is taken alone:
- * then only reports that cannot be written fail.
- * @param room for recorded steps
- * @returns an outcome for each
+ * Takes as many reports in one transaction as their work allows. If that reveals a defect, each is taken alone: then
+ * only reports that cannot be written fail. @returns the outcomes of the first of them, at least one
  */
-async function takeReports(host: Host, reports: readonly Report[], room: AnswerRoom): Promise<Outcome<Reported>[]> {
-  const told: Outcome<Reported>[] = [];
-  while (told.length < reports.length) told.push(...(await takeSome(host, reports.slice(told.length), room)));
-  return told;
-}
-
-/** @returns the outcomes of the first of them, at least one */
 async function takeSome(host: Host, reports: readonly Report[], room: AnswerRoom): Promise<Outcome<Reported>[]> {
   try {
     return await inOne(host, reports, room);
@@ -156,10 +147,14 @@ export class Pulling implements Feature {
 
   /**
    * Reports about fetched jobs: an outcome for each, in order.
-   * @param mostTold bytes of recorded steps that the answer may repeat
+   * @param bytes of recorded steps that the answer may repeat
    */
-  report(reports: readonly Report[], mostTold: number): Promise<Outcome<Reported>[]> {
-    return takeReports(this.host, reports, { bytes: mostTold });
+  async report(reports: readonly Report[], bytes: number): Promise<Outcome<Reported>[]> {
+    const [outcomes, room]: [Outcome<Reported>[], AnswerRoom] = [[], { bytes }];
+    while (outcomes.length < reports.length) {
+      outcomes.push(...(await takeSome(this.host, reports.slice(outcomes.length), room)));
+    }
+    return outcomes;
   }
 
   waitsFor(row: JobRow, now: number): WaitingFor | undefined {

@@ -21,7 +21,7 @@ export class ReadyCheck {
   /** Is there a job ready for this target? Continues from its cursor, as far as one look may read. */
   hasReadyFor(target: PushTarget, now: number): boolean | 'unfinished' {
     const { q } = this;
-    if (target.deferred.size > 0) return true;
+    if (target.deferred.entries.size > 0) return true;
     const scan = q.store.cursors.ofTarget(target.id);
     const fromStart = scan.due.size === 0;
     let passed = 0;
@@ -61,12 +61,12 @@ export class ReadyCheck {
       this.finds(
         q.store.cursors.ofTarget(target.id),
         now,
-        (row) => takes(row) && !target.deferred.has(target.entryOf(row.type)),
+        (row) => takes(row) && !target.deferred.entries.has(target.entryOf(row.type)),
       )
     ) {
       return true;
     }
-    return target.deferred.all().some((entry) => {
+    return [...target.deferred.entries].some((entry) => {
       const scan = target.deferred.scanOf(q, entry);
       return this.finds(scan, now, (row) => takes(row) && target.entryOf(row.type) === entry);
     });

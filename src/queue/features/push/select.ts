@@ -137,7 +137,7 @@ export class PushSelector {
           scan.exact &&= isTaken;
           return 'pass';
         }
-        if (target.deferred.has(target.entryOf(row.type))) {
+        if (target.deferred.entries.has(target.entryOf(row.type))) {
           scan.exact = false;
           return 'pass';
         }
@@ -171,7 +171,7 @@ export class PushSelector {
     const { target, running, now, selection } = round;
     const { q } = this;
     const rows: JobRow[] = [];
-    for (const entry of target.deferred.all()) {
+    for (const entry of [...target.deferred.entries]) {
       if (rows.length >= limit) break;
       const scan = target.deferred.scanOf(q, entry);
       const look = (row: JobRow): Verdict => {

@@ -15,23 +15,11 @@ import type { Scan } from '../../store/scan';
 import { Pace } from './pace';
 
 class DeferredEntries {
-  private readonly entries = new Set<string>();
+  /** The longest waiting ones first. */
+  readonly entries = new Set<string>();
 
   /** @param target id of the target that announced them */
   constructor(private readonly target: string) {}
-
-  get size(): number {
-    return this.entries.size;
-  }
-
-  has(entry: string): boolean {
-    return this.entries.has(entry);
-  }
-
-  /** The entries, the longest waiting ones first. */
-  all(): string[] {
-    return [...this.entries];
-  }
 
   /** From here on its jobs are found by its own cursor. @param scan the target's cursor, which has passed none yet */
   add(q: Stored, entry: string, scan: Scan): void {

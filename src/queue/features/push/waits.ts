@@ -2,10 +2,10 @@
 import { MAX_CONNECTIONS } from '../../../dispatch/remote';
 import { maskedUrl } from '../../../job/secrets';
 import { formatInstant } from '../../../job/time';
-import type { WaitingFor } from '../../../job/waiting';
+import { type WaitingFor, waiting } from '../../../job/waiting';
 import { waitsForChunk } from '../../jobs/chunk-waiting';
 import { waitsForQueueLimit } from '../../jobs/limit-waiting';
-import { behind, waiting } from '../../jobs/waiting';
+import { behind } from '../../jobs/waiting';
 import type { JobRow } from '../../store/job-row';
 import { countAhead } from '../../store/jobs-ahead';
 import { startsLeft } from '../../store/limits/queue-limit';
@@ -43,7 +43,7 @@ export class PushWaits {
     const closed = this.waitsForRoom(target, row, since, now);
     const chunk = waitsForChunk(gatheredFor(q, target), row, now);
     if (chunk) return chunk.isReady ? (closed ?? chunk.why) : chunk.why;
-    const scan = target.deferred.has(target.entryOf(row.type))
+    const scan = target.deferred.entries.has(target.entryOf(row.type))
       ? target.deferred.scanOf(q, target.entryOf(row.type))
       : q.store.cursors.ofTarget(target.id);
     const ahead = countAhead(q.store, scan, row, now, ({ key, type }) => {
@@ -58,7 +58,7 @@ export class PushWaits {
     // Jobs that gather for a call hold up none of other types.
     if (target.chunkFor(other) && !target.chunkFor(type)) return false;
     const entry = target.entryOf(other);
-    return entry === target.entryOf(type) || !target.deferred.has(entry);
+    return entry === target.entryOf(type) || !target.deferred.entries.has(entry);
   }
 
   private noHandler(why: string, target: PushTarget | undefined, since: number, now: number): WaitingFor {
