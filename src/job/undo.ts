@@ -49,9 +49,9 @@ const mayHaveEffect = (name: string, { result, error, run }: StepRecord) =>
   !isSignalUrl(name, result) && (error === undefined || run === undefined || run.id !== undefined);
 
 /** What is known of a step that must be undone. */
-export function stepToUndo(name: string, step: StepRecord, read?: ReadResult): StepToUndo {
+function stepToUndo(name: string, step: StepRecord, read: ReadResult): StepToUndo {
   const { run, result_bytes: omitted } = step;
-  const known = omitted === undefined ? resultIn(step) : read?.(name);
+  const known = omitted === undefined ? resultIn(step) : read(name);
   return {
     name,
     certain: (omitted !== undefined || 'result' in step) && !run?.failed,

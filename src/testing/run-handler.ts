@@ -10,9 +10,8 @@ import { jsonCopy } from '../handler/text';
 import type { Job, UndoneJob } from '../handler/types';
 import { AnswerVoice, type ChildJob, type Notes, type SignalUrlAsked, type Voice } from '../handler/voice';
 import { own } from '../job/own';
-import { stepToUndo } from '../job/undo';
 import { UNDO_OF, UNDO_SUFFIX } from '../job/undo-names';
-import type { JobStep, RunRequest } from '../job/wire';
+import type { RunRequest } from '../job/wire';
 import type { JobEnvelope, RetryPolicy } from '../producer/envelope';
 import { named } from '../producer/names';
 import { idOf, type PlayedRuns, pendingRun, playedRun, withEnds } from './runs';
@@ -88,7 +87,12 @@ export async function undoHandler<H, Type extends TypesOf<H>>(
   const failure = { code: 'handler_error', type: 'Error', message: 'failed' };
   const of = { id: idOf(0), type, args: [], meta: {}, end: 'discarded', error: failure, ...undone };
   const entries = Object.entries(steps).filter(([name]) => canUndo(name));
-  const args = [{ job: of, steps: entries.reverse().map(([name, step]) => stepToUndo(name, step as JobStep)) }];
+  const told = entries.reverse().map(([name, step]) => ({
+    ...{ name, certain: 'result' in step && !step.run?.failed },
+    ...('result' in step && { result: step.result }),
+    ...(step.run && { job_ids: step.run.ids ?? [step.run.id ?? null] }),
+  }));
+  const args = [{ job: of, steps: told }];
   const meta = { [UNDO_OF]: of.id, ...options.meta };
   const job = { id: idOf(1), ...options.job };
   const undo = `${type}${UNDO_SUFFIX}`;

@@ -86,7 +86,7 @@ it('a child that failed may have had an effect, one that was refused has none', 
   expect(await undone(id)).toEqual([{ name: 'seat', certain: false, job_ids: [seat] }]);
 });
 
-it('of several children it knows the end of each, also while others run', async () => {
+it('the undo job of several children knows the end of each, also while others run', async () => {
   const id = await parent({ name: 'seats', jobs: [1, 2, 3].map(() => child(queue)), all: true, undo: true });
   const jobs = [await server.takeOne(queue), await server.takeOne(queue), await server.takeOne(queue)];
   await server.ack(jobs[0]?.id, { result: 7 });
@@ -124,7 +124,7 @@ it('a job that is started again before its undo starts its failed children again
   expect(await undone(id)).toEqual([{ name: 'seat', certain: true, result: 9, job_ids: [second.id] }]);
 });
 
-it('refuses a flag that is none', async () => {
+it('a flag that is none is refused', async () => {
   const id = await server.enqueue(queue, { type: 'trip.book' });
   await server.takeOne(queue);
   const runs = [{ name: 'seat', jobs: [child(queue)], undo: 'yes' }];
