@@ -5,7 +5,7 @@
 import type { AlertMetric } from './alert/rule';
 import type { SkipReason } from './cron/missed';
 import type { JobState } from './states';
-import type { StepKind } from './timeline';
+import type { RunOfEvent, StepKind } from './timeline';
 import type { Directive, WorkerFacts } from './worker/heartbeat';
 import type { NodeKind } from './workflow/plan';
 
@@ -19,6 +19,12 @@ interface OfJob {
   group?: string;
   /** Attempts begun; that which the event is about, where it is about one. */
   attempt: number;
+}
+
+/** A job that has ended without success. */
+interface Undone {
+  /** The job that undoes its steps. */
+  undo_job_id?: string;
 }
 
 /** Why an attempt failed, or why a job ended without one. */
@@ -86,16 +92,17 @@ export interface JobEvents {
   /** A failed job waits for its next attempt. */
   'job.retrying': OfJob & { backoff_ms: number | null; run_at: Time };
   /** A job is over without success. */
-  'job.discarded': OfFailure & {
-    /** Why: `max_attempts`, `purged` and others. */
-    reason?: string | null;
-    /** Is it kept for a human? */
-    dead_letter: boolean;
-  };
+  'job.discarded': OfFailure &
+    Undone & {
+      /** Why: `max_attempts`, `purged` and others. */
+      reason?: string | null;
+      /** Is it kept for a human? */
+      dead_letter: boolean;
+    };
   /** A job was cancelled. */
-  'job.cancelled': OfJob;
+  'job.cancelled': OfJob & Undone;
   /** A job was not started in time. */
-  'job.expired': OfFailure & { reason: 'expired' };
+  'job.expired': OfFailure & Undone & { reason: 'expired' };
   /** A handler put its job to sleep. */
   'job.snoozed': OfJob & {
     scheduled_at?: Time;
@@ -120,6 +127,13 @@ export interface JobEvents {
     name: string;
     /** The member of its record that says what it is. */
     is: Exclude<StepKind, 'signal'>;
+  };
+  /** Jobs that a handler waits for were started, or have ended; or it stopped waiting for them. */
+  'job.run': OfJob & {
+    name: string;
+    /** The member of the record that says what became of them; `until`: they run. */
+    is: Exclude<StepKind, 'signal'>;
+    run: RunOfEvent;
   };
   /** A signal was recorded. */
   'job.signal': OfJob & { name: string };

@@ -20,6 +20,7 @@ const TYPES: Readonly<Record<EventType, true>> = {
   'job.progress': true,
   'job.log': true,
   'job.step': true,
+  'job.run': true,
   'job.signal': true,
   'job.state_changed': true,
   'queue.paused': true,

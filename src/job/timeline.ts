@@ -4,6 +4,7 @@ import { historyOfJob } from './history';
 import type { LogLine } from './log';
 import type { JobErrorEntry, JobRecord } from './record';
 import type { StepRecord, Steps } from './steps';
+import type { RunError, StepRun } from './wire';
 
 export interface Attempt {
   attempt: number;
@@ -96,3 +97,25 @@ export const kindOf = (step: StepRecord): StepKind => KINDS.find((kind) => kind 
 
 /** Records of earlier versions have a time only where they name one. */
 export const momentOf = ({ at, signal, until }: StepRecord): number | undefined => at ?? signal?.at ?? until;
+
+/** The jobs of a run, as its events name them. `state` is how one that has ended did; absent: it was refused. */
+export interface RunOfEvent extends Pick<StepRun, 'id' | 'queue' | 'type' | 'jobs' | 'ended' | 'failed'> {
+  state?: 'completed' | 'discarded' | 'cancelled';
+}
+
+/** The event of a record. */
+export function eventOfStep(
+  name: string,
+  step: StepRecord,
+):
+  | { type: 'job.signal'; data: { name: string } }
+  | { type: 'job.step'; data: { name: string; is: Exclude<StepKind, 'signal'> } }
+  | { type: 'job.run'; data: { name: string; is: Exclude<StepKind, 'signal'>; run: RunOfEvent } } {
+  const is = kindOf(step);
+  if (is === 'signal') return { type: 'job.signal', data: { name } };
+  if (step.run === undefined) return { type: 'job.step', data: { name, is } };
+  const { id, queue, type, jobs, ended, failed } = step.run;
+  const state: RunOfEvent['state'] = is === 'result' ? 'completed' : (step.error as RunError | undefined)?.state;
+  const run = { queue, type, ...defined({ id, jobs, ended, failed, state: jobs === undefined ? state : undefined }) };
+  return { type: 'job.run', data: { name, is, run } };
+}

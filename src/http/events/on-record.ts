@@ -4,7 +4,7 @@ import type { EventChange, EventType } from '../../job/event-data';
 import { historyOfJob } from '../../job/history';
 import { mintId, routeOf } from '../../job/ids';
 import { parseSteps } from '../../job/steps';
-import { kindOf, momentOf } from '../../job/timeline';
+import { eventOfStep, momentOf } from '../../job/timeline';
 import type { JobStory } from '../../rpc/queue';
 
 /** Most events of a record, the newest. */
@@ -63,13 +63,18 @@ export function eventsOnRecord({ job: { record }, progress, steps }: JobStory, s
         break;
       }
       case 'job.cancelled':
-        add('job.cancelled', at, {}, end);
+        add('job.cancelled', at, { undo_job_id: history.undo_job }, end);
         break;
       case 'job.discarded': {
         const { error: last, reason = 'discarded', dead_letter = false } = history;
         const ran = last?.occurred_at === at ? last : undefined;
         const { code, type, message } = ran ?? { code: reason, type: `tocsin.${reason}`, message: 'It was discarded.' };
-        const failed = { duration_ms: ran?.duration_ms ?? null, error: { code, type, message }, reason };
+        const failed = {
+          duration_ms: ran?.duration_ms ?? null,
+          error: { code, type, message },
+          reason,
+          undo_job_id: history.undo_job,
+        };
         if (reason === 'expired') add('job.expired', at, failed, end);
         else add('job.discarded', at, { ...failed, dead_letter }, end);
         break;
@@ -84,10 +89,9 @@ export function eventsOnRecord({ job: { record }, progress, steps }: JobStory, s
     add('job.progress', at, { progress: Math.round(part * 10_000) / 100, message });
   }
   for (const [name, step] of Object.entries(parseSteps(steps))) {
-    const [at, is] = [momentOf(step), kindOf(step)];
-    if (at === undefined) continue;
-    if (is === 'signal') add('job.signal', at, { name });
-    else add('job.step', at, { name, is });
+    const at = momentOf(step);
+    const { type, data } = eventOfStep(name, step);
+    if (at !== undefined) add(type, at, data);
   }
   // Sorting keeps the order of what happened in the same millisecond.
   events.sort((a, b) => a.time - b.time);

@@ -75,7 +75,7 @@ const MAX_FORMER = 10;
 
 /** Types that recur while a job runs, sent only to subscriptions that name them. */
 const FREQUENT: ReadonlySet<string> = new Set([
-  ...['job.heartbeat', 'job.progress', 'job.log', 'job.step', 'job.signal', 'worker.heartbeat'],
+  ...['job.heartbeat', 'job.progress', 'job.log', 'job.step', 'job.run', 'job.signal', 'worker.heartbeat'],
 ]);
 
 export const WEBHOOK_EVENTS: readonly string[] = EVENT_TYPES.filter((type) => type !== STATE_CHANGED);

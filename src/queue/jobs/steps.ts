@@ -16,7 +16,7 @@ import {
   stepsBefore,
   withoutFailures,
 } from '../../job/steps';
-import { kindOf } from '../../job/timeline';
+import { eventOfStep } from '../../job/timeline';
 import { forRestart } from '../../job/undo';
 import type { StepReceipt, StepRequest } from '../../rpc/workers';
 import { mustFindForReport } from '../read/find';
@@ -58,12 +58,9 @@ export function recordBook(q: Parts, row: JobRow, book: StepBook, now: number): 
 
 /** The event of a record, for the live feed. */
 export function emitStep(q: Parts, row: JobRow, name: string, record: StepRecord, now: number): void {
-  const is = kindOf(record);
   const attempt = q.store.leases.active.get(row.key)?.attempt ?? row.attempt;
-  const data = { job_type: row.type, attempt, name };
-  const id = idOf(q.route, row);
-  if (is === 'signal') q.observed.events.add('job.signal', id, now, data);
-  else q.observed.events.add('job.step', id, now, { ...data, is });
+  const { type, data } = eventOfStep(name, record);
+  q.observed.events.add(type, idOf(q.route, row), now, { job_type: row.type, attempt, ...data });
 }
 
 /** Writes the records of a job if they have changed. Runs that its handler waits for no longer are cancelled. */

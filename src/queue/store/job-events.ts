@@ -37,6 +37,8 @@ export function emit(q: Named & Observed, made: MadeMove): void {
   const events = eventsOf(made);
   const change = changeOf(made);
   const group = groupOfEvent(made);
+  // No open job has one.
+  const undo_job_id = after.history?.includes('"undo_job":') ? historyOf(after).undo_job : undefined;
   if (events.length === 0 && change) events.push(['job.state_changed', { attempt: after.attempt }]);
   for (const [index, [type, data]] of events.entries()) {
     // The last event of a move reports the state it led to.
@@ -45,7 +47,12 @@ export function emit(q: Named & Observed, made: MadeMove): void {
       type,
       idOf(q.route, after),
       now,
-      { job_type: after.type, ...(group !== undefined && { group }), ...data },
+      {
+        job_type: after.type,
+        ...(group !== undefined && { group }),
+        ...(undo_job_id !== undefined && { undo_job_id }),
+        ...data,
+      },
       changed,
       made.active?.workerId,
     );

@@ -90,6 +90,44 @@ describe('the stream of a job', () => {
     expect(stream.of('job.step')[0]?.data).toMatchObject({ job_id: id, type: 'test.echo', name: 'a', is: 'result' });
   });
 
+  it('names the children of a job, and the job that undoes it, live and on record', async () => {
+    const id = await server.enqueue(queue);
+    const stream = await open(id, '?types=job.run,job.cancelled');
+    await server.takeOne(queue);
+    const child = { type: 'image.resize', args: [], options: { queue } };
+    const runs = [
+      { name: 'cover', jobs: [child], undo: true },
+      { name: 'thumbs', jobs: [child, child], all: true },
+      { name: 'never', jobs: [{ ...child, options: { queue, unique: { keys: ['type'] } } }] },
+    ];
+    clock.advance(1_000);
+    await server.nack(id, { requeue: true, attempt_used: false, snooze: { runs } });
+    const [cover] = (await server.takeIds(queue, { count: 2 })).filter((one) => one !== id);
+    clock.advance(1_000);
+    await server.ack(cover, { result: 'secret' });
+    clock.advance(1_000);
+    await server.ok(200, 'DELETE', `${V1}/jobs/${id}`);
+    await stream.over();
+    const of = { queue, type: 'image.resize' };
+    const undo_job_id = ((await server.job(id)).undo as Json).job_id;
+    const ends = [
+      { name: 'thumbs', is: 'until', run: { ...of, jobs: 2, ended: 0, failed: 0 } },
+      { name: 'never', is: 'error', run: of },
+      { name: 'cover', is: 'result', run: { ...of, id: cover, state: 'completed' } },
+    ];
+    const said = (one: StreamReader) => one.of('job.run').map(({ data: { name, is, run } }) => ({ name, is, run }));
+    expect(said(stream)).toEqual([{ name: 'cover', is: 'until', run: { ...of, id: cover } }, ...ends]);
+    const keys = keysOf(stream);
+    expect(named(keys)).toContain('run:cover:result');
+    await object.evict();
+    const again = await open(id, '?types=job.run,job.cancelled');
+    await again.over();
+    expect(said(again)).toEqual(ends);
+    expect(keys).toEqual(expect.arrayContaining(keysOf(again)));
+    for (const one of [stream, again]) expect(one.of('job.cancelled')[0]?.data).toMatchObject({ undo_job_id });
+    expect(JSON.stringify([stream.messages, again.messages])).not.toContain('secret');
+  });
+
   it('tells again what is on record after a gap, from the moment of the last event on', async () => {
     const id = await server.enqueue(queue);
     clock.advance(1_000);
