@@ -1,7 +1,4 @@
-/**
- * Gathers enqueues into batches and gives each caller its own outcome. The server takes a batch whole or not at all,
- * so a refused job gets its error and the others are sent again.
- */
+/** Gathers enqueues into batches. A refused job gets its error, and the others of its batch are sent again. */
 import type { JobEnvelope } from '../producer/envelope';
 import { ConflictError, errorFor, InvalidJobError, type TocsinError } from '../producer/errors';
 import type { PreparedJob } from '../producer/job';

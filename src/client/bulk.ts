@@ -177,7 +177,6 @@ function resultOf(answer: unknown, matched: string, succeeded: string, items: Bu
   };
 }
 
-/** Reads the answer to a purge. @throws {UnavailableError} */
 export function purgedOf(answer: unknown): Purged {
   type Answer = { deleted: number; operationId: string };
   const { deleted, operationId } = shaped<Answer>(answer, 'deleted', 'the outcome');

@@ -315,7 +315,6 @@ export class TocsinClient<Jobs extends Record<keyof Jobs, readonly unknown[]> = 
   }
 }
 
-/** Texts remembered at most. */
 const MAX_TEXTS = 200;
 
 const warned = new Set<string>();

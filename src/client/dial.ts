@@ -3,7 +3,6 @@ import { unanswered } from '../producer/errors';
 import { atMost } from './timing';
 import { authorization, connect, type Endpoint, type SendSettings } from './transport';
 
-/** The part of a WebSocket that is used. */
 export interface SocketLike {
   send(text: string): void;
   close(code?: number, reason?: string): void;

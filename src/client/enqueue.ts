@@ -268,7 +268,6 @@ export class Enqueuer {
   }
 }
 
-/** Merges the outcomes of the jobs that were not sent. */
 function withRefused({ succeeded, items }: BulkEnqueued, refused: ReadonlyMap<number, Refusal>): BulkEnqueued {
   const sent = [...items];
   const total = sent.length + refused.size;

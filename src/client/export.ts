@@ -130,7 +130,6 @@ export class Sender {
   }
 }
 
-/** A file as text. */
 export async function* pieces(file: FileText): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   for await (const piece of file) yield typeof piece === 'string' ? piece : decoder.decode(piece, { stream: true });

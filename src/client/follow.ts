@@ -120,10 +120,7 @@ function eventOf(data: string): QueueEvent {
   }
 }
 
-/**
- * A server may resend events of the last second, and what is on record of a job; its messages about the stream never
- * repeat. @param seen ids and keys so far
- */
+/** Has it come before? Messages about the stream never repeat. @param seen ids and keys so far */
 function isRepeated({ id: place, type, data }: QueueEvent, seen: Set<string>): boolean {
   if (type.startsWith('system.')) return false;
   const id = typeof data.key === 'string' ? data.key : place;

@@ -27,7 +27,6 @@ export function blockedError(ms: number, held: readonly Running[], isKept: boole
   return new Error(what + (isKept ? ' Heartbeats continued.' : ' No heartbeat could be sent meanwhile.'));
 }
 
-/** The line for the log of each of these jobs. */
 export function blockedLine(ms: number): LogEntry {
   const message = `the event loop of the worker was blocked for ${timeOf(ms)}`;
   return { at: Date.now(), level: 'warn', message, fields: { blocked_ms: Math.round(ms) } };

@@ -27,7 +27,6 @@ type Runs =
   | { retry?: RetryChange | null; maxAttempts?: never }
   | { retry?: (RetryChange & { maxAttempts?: never }) | null; maxAttempts?: number | null };
 
-/** Options that a change replaces by a new value. */
 type Replaced = Pick<
   StepOptions,
   Exclude<Camel<OptionsThat<'patch'>> & ClientOption, keyof Start | keyof Runs | 'retention'>

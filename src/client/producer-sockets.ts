@@ -16,7 +16,6 @@ const MAX_HELD_MESSAGES = 64;
 
 export interface ProducerOptions {
   dial: Dial;
-  /** How long an answer may take, in ms. */
   timeoutMs: number;
   id: string;
   onWarning: (warning: string) => void;

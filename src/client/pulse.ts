@@ -60,7 +60,6 @@ export class Pulse {
     }
   }
 
-  /** Is there a thread that sends them? */
   get works(): boolean {
     return this.#thread !== undefined;
   }
@@ -74,7 +73,6 @@ export class Pulse {
     Atomics.store(this.#memory, EVERY, Math.min(LONGEST_MS, Math.round(ms)));
   }
 
-  /** Sets the body of later heartbeats. */
   setBody(body: string): void {
     this.#thread?.postMessage(body);
   }

@@ -15,13 +15,11 @@ export interface QueueSocketEvents {
   lost(): void;
 }
 
-/** The user of the sockets. */
 export interface QueueSocketHost extends Pick<QueueSocketEvents, 'directive' | 'taken'> {
   wanted(): Wanted;
   /** How many jobs more of a queue may run, whatever else runs. */
   roomIn(queue: string): number;
   jobs(jobs: JobEnvelope[]): void;
-  /** Errors that no one waits for. */
   complain(error: unknown): void;
   /** Something has changed: there may be room, or no connection any more. */
   changed(): void;

@@ -121,7 +121,6 @@ export class QueueSockets {
     return await first?.heartbeat(body);
   }
 
-  /** Takes no more jobs; resolves when none comes any more. */
   async pause(): Promise<void> {
     if (this.#timer !== null) clearTimeout(this.#timer);
     await Promise.all(this.#keepers.map((keeper) => keeper.pause()));

@@ -123,7 +123,6 @@ export class ReportGatherer {
     }
   }
 
-  /** Sends what waits without waiting for a fetch. */
   flush(): void {
     while (this.#waiting.length > 0 && this.#underWay < PARALLEL) {
       if (!this.#isWorthIt) {

@@ -100,7 +100,6 @@ function nameOf(host: ProcessLike | undefined): string {
   return `worker-${host?.pid ?? 0}-${Math.random().toString(36).slice(2, 8)}`;
 }
 
-/** The members with these names that are not undefined. */
 function pick(members: object, names: ReadonlySet<string>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(members).filter(([name, value]) => names.has(name) && value !== undefined));
 }

@@ -81,12 +81,10 @@ export class Runner {
     () => this.#pulse?.turn(),
   );
   #pulse: Pulse | undefined;
-  /** Types without handler that were complained about. */
   readonly #unknown = new Set<string>();
   #directive: Directive = 'running';
   /** Will a fetch take pending reports along? `free`: one made for them; `soon`: the next one. */
   #reportFetch: 'free' | 'soon' | undefined;
-  /** Was a fetch ever answered? */
   #accepted = false;
   /** Why no request can succeed. */
   #broken: { error: unknown } | undefined;

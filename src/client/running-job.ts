@@ -21,7 +21,6 @@ export class RunningJob {
   readonly #chunkAborter = new RunSignal();
   /** Members that are not at their end. */
   #left = 1;
-  /** Aborts when the worker ends. */
   readonly draining = new RunSignal();
   /** Log lines besides those of its handler. */
   readonly notes: LogEntry[] = [];
@@ -62,7 +61,6 @@ export class RunningJob {
     return this.members.every(({ isStopped }) => isStopped);
   }
 
-  /** Runs these in one call with it. */
   lead(members: readonly RunningJob[]): void {
     this.members = members;
     this.#left = members.length;

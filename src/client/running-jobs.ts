@@ -64,7 +64,6 @@ export class RunningJobs {
   /** How long handlers take, in ms; undefined: none has ended yet. */
   #typicalMs: number | undefined;
   readonly #deadlines = new Deadlines();
-  /** Promises of `ctx.waitUntil` that have not ended. */
   readonly #background = new Set<Promise<unknown>>();
 
   /**
@@ -96,7 +95,6 @@ export class RunningJobs {
     return this.#runs.size + this.#background.size > 0;
   }
 
-  /** The jobs that it holds, as far as it knows. */
   held(): RunningJob[] {
     return [...this.#runs].filter(({ isStopped }) => !isStopped);
   }
@@ -192,13 +190,11 @@ export class RunningJobs {
     for (const run of members) run.ended = this.#report(run, { status: 'again' }).finally(() => this.#forget(run));
   }
 
-  /** Tells handlers that the worker ends. */
   drain(): void {
     this.#isDraining = true;
     for (const run of this.#runs) run.draining.abort(aborted(DRAINING));
   }
 
-  /** Gives back what has not begun. */
   beginNoMore(): void {
     if (this.#holding !== null) clearTimeout(this.#holding);
     for (const { run } of this.#waiting.splice(0)) this.#returnUnused(run);

@@ -123,7 +123,6 @@ export class SocketKeeper {
     return undefined;
   }
 
-  /** Takes no more jobs; resolves when none comes any more. */
   async pause(): Promise<void> {
     this.#closed.abort();
     await this.#channel?.pause();

@@ -47,7 +47,6 @@ export interface ThreadSettings {
   /** Gets log lines; undefined: they go where the handlers' own go. */
   sink: LogSink | undefined;
   logAfterMs: number;
-  /** Receives errors that no one awaits. */
   complain: (error: unknown) => void;
 }
 
@@ -118,7 +117,6 @@ class HandlerThread {
   #number = 0;
   #cause: unknown;
   isAlive = true;
-  /** Resolves when it is gone. */
   readonly ended: Promise<void>;
 
   constructor(
@@ -244,7 +242,6 @@ function threadOf(data: ThreadData): Thread {
   return thread;
 }
 
-/** How a job ends whose thread did. */
 function crashed(cause: unknown, code: number): DeliveryOutcome {
   const why = cause === undefined ? `it exited with code ${code}` : failureOf(cause).message;
   const stack = cause === undefined ? undefined : failureOf(cause).stack;

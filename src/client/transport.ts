@@ -74,7 +74,6 @@ export interface SendSettings {
   timeoutMs: number;
   /** Aborts all requests under way, and every later one. */
   signal?: AbortSignal | undefined;
-  /** Epoch ms. */
   now: () => number;
   onWarning: (warning: string) => void;
 }

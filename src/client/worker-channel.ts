@@ -47,7 +47,6 @@ export class WorkerChannel {
     socket.addEventListener('error', () => this.#over());
   }
 
-  /** Asks for this many more jobs. */
   ready(count: number): void {
     this.#send(`{"type":"ready","count":${count}${this.#acknowledgement()}}`);
   }
@@ -202,5 +201,4 @@ export class WorkerChannel {
   }
 }
 
-/** The error of what was not answered. */
 const lost = () => unanswered('The connection to the queue was lost.', true);

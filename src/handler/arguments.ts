@@ -7,10 +7,8 @@ import type { HandlerContext, HandlerFunction, Job } from './types';
 /** The arguments of a job are not what its handler takes. Another run would fail the same, so there is none. */
 export class InvalidArgsError extends OutcomeError {}
 
-/** Issues that are sent. */
 const MAX_ISSUES = 20;
 
-/** Is it a schema? */
 export function isSchema(value: unknown): value is StandardSchema<unknown, readonly unknown[]> {
   // Some libraries make functions.
   const standard: unknown =

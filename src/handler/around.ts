@@ -51,10 +51,7 @@ export function within(use: readonly Middleware[], run: HandlerFunction): Surrou
   );
 }
 
-/**
- * Tells the hooks of a failed attempt, and waits for them no longer than `patienceMs`. What they throw is handed to
- * `complain`.
- */
+/** Notifies the hooks of a failed attempt, for at most `patienceMs`. `complain` gets what they throw. */
 export async function tellHooks(
   around: Around,
   failed: { job: Job; ctx: HandlerContext; thrown: unknown; failure: Failure; attempt: number },

@@ -14,7 +14,6 @@ export interface BatchedOptions {
   by?: 'group' | undefined;
 }
 
-/** The settings as they are announced. */
 export interface AnnouncedBatch {
   size: number;
   wait_ms: number;
@@ -24,7 +23,6 @@ export interface AnnouncedBatch {
 /** Under this name a chunked handler is in its object; registered, because bundles may hold several copies of this. */
 const BATCH = Symbol.for('tocsin.batch');
 
-/** What a chunked handler is made of. */
 export interface Batch {
   settings: AnnouncedBatch;
   run: BatchFunction;

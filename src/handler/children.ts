@@ -9,7 +9,6 @@ import { jsonCopy } from './text';
 import type { ChildOutcome, RunAllOptions, RunChildOptions } from './types';
 import type { ChildJob } from './voice';
 
-/** What jobs of a handler are made of. */
 export interface ChildParts {
   delivery: HandlerDelivery;
   /** What is registered for the types of jobs that it enqueues. */
@@ -61,11 +60,9 @@ export function childOf(
   return jsonCopy(wired({ id: options.id, ...wire, meta }), `ctx.${verb}: the job`) as ChildJob;
 }
 
-/** A job that a handler waits for. */
 const runChildOf: typeof childOf = (parts, verb, { options = {}, ...job }) =>
   childOf(parts, verb, { ...job, options: jobOptionsOf(`ctx.${verb}: ${job.type}`, options) }, NOT_IN_RUNS);
 
-/** One job that a handler waits for. */
 export function runOf<T>(
   parts: ChildParts,
   name: string,
@@ -79,7 +76,6 @@ export function runOf<T>(
   return { verb, name, request, read: (ended) => readRun<T>(name, ended) };
 }
 
-/** Several jobs that a handler waits for. */
 export function runAllOf<T>(
   parts: ChildParts,
   name: string,

@@ -15,13 +15,10 @@ import type { TimeLimit } from './time-limit';
 import type { ExecutionContextLike, HandlerContext, RunAllOptions, RunChildOptions, SignalUrlOptions } from './types';
 import type { ChildJob, Voice } from './voice';
 
-/** What a context is made of. */
 export interface ContextParts extends ChildParts {
   env: unknown;
   executionCtx: ExecutionContextLike | undefined;
-  /** Gives the signal. */
   aborter: { readonly signal: AbortSignal };
-  /** Gives that which says that the worker ends. */
   draining: { readonly signal: AbortSignal };
   sink: LogSink;
   /** The members that every line of the sink carries. */
@@ -37,15 +34,11 @@ export interface ContextParts extends ChildParts {
 /** What a sum of fractions may be beside the range of progress. */
 const ROUNDING = 1e-9;
 
-/** Give the signals of a context. */
 const ABORTER = Symbol('aborter');
 const DRAINING = Symbol('draining');
 const TIME = Symbol('time');
 
-/**
- * The members `signal` and `draining`, read when a handler asks for them. All contexts have their functions in common:
- * with functions of their own they would be of as many shapes, which costs the engine more than signals do.
- */
+/** Read when a handler asks for them. Shared, because functions of its own would give each context another shape. */
 const SIGNALS: PropertyDescriptorMap = {
   signal: {
     get(this: { [ABORTER]: ContextParts['aborter']; [TIME]: ContextParts['time'] }) {

@@ -27,7 +27,6 @@ type Stop = (reason: CancelledError) => void;
 export class Control {
   readonly #running = new Map<string, Stop>();
   readonly #early = new Set<string>();
-  /** What the runs of the call say. */
   readonly line = new LiveConnection();
 
   /** Calls `stop` when the job of this delivery is cancelled. @returns ends that */
@@ -38,7 +37,6 @@ export class Control {
     return () => void this.#running.delete(deliveryId);
   }
 
-  /** The job of this delivery was cancelled. */
   cancel(deliveryId: string): void {
     const stop = this.#running.get(deliveryId);
     if (stop) stop(new CancelledError('The job was cancelled.'));

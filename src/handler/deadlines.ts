@@ -1,4 +1,3 @@
-/** A moment that has not come. */
 interface Deadline {
   /** Epoch ms. */
   at: number;
@@ -7,10 +6,7 @@ interface Deadline {
   timer: ReturnType<typeof setTimeout> | null;
 }
 
-/**
- * The time limits of runs that begin together. A timer for each is set only at the end of the turn in which they began:
- * most runs are over by then.
- */
+/** Time limits of runs that begin together. Timers are set at the end of their turn: most runs are over by then. */
 export class Deadlines {
   #fresh: Deadline[] = [];
 

@@ -19,17 +19,12 @@ const MAX_WAITING = 1_048_576;
 const START = '{"results":[';
 const END = ']}';
 
-/** The body of an answer, and whether it is lines. */
 interface BatchBody {
   body: string | ReadableStream<Uint8Array>;
   isLines: boolean;
 }
 
-/**
- * Answers with all entries; what is sent early is in the order in which it comes.
- * @param entries none may reject
- * @param line of an open call: what is sent early is lines, what was said among them
- */
+/** Answers with all entries, none of which may reject. @param line of an open call: its messages are among them */
 async function batchAnswer(entries: readonly Promise<string>[], line?: LiveConnection): Promise<BatchBody> {
   const outbox = line?.outbox ?? new MessageBuffer();
   let chars = 0;
@@ -50,7 +45,6 @@ async function batchAnswer(entries: readonly Promise<string>[], line?: LiveConne
   return { body: line ? linesOf(outbox, line) : listOf(outbox), isLines: line !== undefined };
 }
 
-/** Each text a line, sent as soon as it is there. */
 function linesOf(outbox: MessageBuffer, line: LiveConnection): ReadableStream<Uint8Array> {
   return new ReadableStream<Uint8Array>({
     async pull(stream) {
@@ -62,7 +56,6 @@ function linesOf(outbox: MessageBuffer, line: LiveConnection): ReadableStream<Ui
   });
 }
 
-/** The texts as the entries of one list. */
 function listOf(outbox: MessageBuffer): ReadableStream<Uint8Array> {
   let before = START;
   return new ReadableStream<Uint8Array>({

@@ -63,7 +63,6 @@ const NOT_TEXT =
 /** Hooks may take what is left of the time limit, and this much longer, in ms: the queue waits a second for a batch. */
 const HOOKS_BEYOND_MS = 500;
 
-/** A run of a job that threw. */
 export interface EndedRun {
   delivery: HandlerDelivery;
   registration: Registration;
@@ -103,10 +102,7 @@ export async function outcomeOfThrown(thrown: unknown, run: EndedRun): Promise<O
   return { status: 'failed', error: failure };
 }
 
-/**
- * A result as JSON text; undefined when there is none.
- * @throws {UnkeptResult} when the queue would not keep it; {@link UnserialisableResult} when it is not JSON
- */
+/** A result as JSON text; undefined: there is none. @throws {UnkeptResult} {@link UnserialisableResult} */
 export function resultText(result: unknown): string | undefined {
   const problem = emptiedProblem(result, 'The result');
   if (problem !== undefined) throw new UnserialisableResult(problem);

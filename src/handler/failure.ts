@@ -105,7 +105,6 @@ const MAX_STACK = 4096;
 /** Largest `details` that are sent, in characters of JSON. */
 const MAX_DETAILS = 65_536;
 
-/** The run exceeded its timeout. */
 export class TimeoutError extends Error {}
 /** The handler returned something that is not JSON. */
 export class UnserialisableResult extends Error {}
@@ -119,7 +118,6 @@ export class UnkeptResult extends Error {
   }
 }
 
-/** Describes any thrown value for the queue. */
 export function failureOf(thrown: unknown): Failure {
   if (isA(thrown, TimeoutError)) return { code: 'timeout', type: 'timeout', message: thrown.message };
   if (isA(thrown, UnkeptResult)) {
@@ -145,7 +143,6 @@ function failureOfResponse(thrown: unknown): Failure {
   };
 }
 
-/** The stack of what was thrown, if it has one. */
 export function stackOf(thrown: unknown): string | undefined {
   return isError(thrown) ? stringOf(memberOf(thrown, 'stack')) : undefined;
 }
@@ -155,7 +152,6 @@ export function isNonRetryable(failure: Failure, job: Job): boolean {
   return isListed(failure, job.retryEffective?.nonRetryableErrors ?? job.retry?.nonRetryableErrors);
 }
 
-/** Is its type or code in a list of a policy? */
 export function isListed(failure: Failure, entries: unknown): boolean {
   if (!Array.isArray(entries)) return false;
   const names = [failure.type ?? failure.code, failure.code];
@@ -166,10 +162,7 @@ export function isListed(failure: Failure, entries: unknown): boolean {
   );
 }
 
-/**
- * Does this failure end the job, as far as this side knows? The queue decides: it knows policies that a job does not
- * show.
- */
+/** Does this failure end the job, as far as this side knows? The queue decides, by policies that no job shows. */
 export function endsJob(failure: Failure, job: Job, attempt: number): boolean {
   const isFinal = failure.code === 'DISCARD' || failure.code === 'FAIL' || failure.code === 'DEAD_LETTER';
   if (isFinal || failure.kill === true || failure.retryable === false) return true;

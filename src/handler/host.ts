@@ -14,7 +14,6 @@ export interface TimeLimits {
   longest: number;
 }
 
-/** The limits of a pushed job, which the queue has too. */
 export const PUSHED: TimeLimits = { default: 30_000, longest: MAX_TIMEOUT_MS };
 
 /** What surrounds a run: the request that brought the delivery, or the worker that fetched the job. */
@@ -34,7 +33,6 @@ export interface Host {
   queueNow?: () => number;
   /** Default: those of a pushed job. */
   limits?: TimeLimits;
-  /** Shared by runs that begin together. */
   deadlines?: Deadlines;
 }
 

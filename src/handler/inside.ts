@@ -10,7 +10,6 @@ const DEPTH = 100;
 
 let count = 0;
 
-/** What is used of Node's class. */
 interface Store {
   getStore(): unknown;
   run<T>(store: unknown, run: () => T): T;
@@ -26,13 +25,11 @@ function storeHere(): Store | undefined {
   return hooks && store;
 }
 
-/** The inside of the steps of one run. */
 export class Inside {
   /** The name of a function around each step. Minifiers keep a computed name. */
   readonly #frame = `tocsin:step:${++count}:`;
   readonly #store = storeHere();
 
-  /** Runs a step. */
   async run(step: () => unknown): Promise<unknown> {
     const frame = { [this.#frame]: async () => await step() }[this.#frame] as () => Promise<unknown>;
     return await (this.#store ? this.#store.run(this, frame) : frame());

@@ -1,15 +1,9 @@
 /** The log lines of a run that its queue does not have yet: the last ones, within bounds. */
+import type { JobLogLine } from '../job/wire';
 import type { LogLevel } from './log';
 import { clip } from './text';
 
-/** A line as the queue keeps it with the job. */
-export interface LogEntry {
-  /** Epoch ms. */
-  at: number;
-  level: LogLevel;
-  message: string;
-  fields?: Record<string, unknown>;
-}
+export interface LogEntry extends JobLogLine {}
 
 /** The queue keeps no more of a job: the newest lines, and their JSON in bytes. */
 const MAX_LINES = 100;
@@ -24,10 +18,7 @@ export class Journal {
   #bytes = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  /**
-   * @param send takes lines while the run continues; absent: they all wait for its end
-   * @param afterMs how long lines are gathered before they are sent
-   */
+  /** @param send takes lines while the run continues; absent: at its end @param afterMs how long they are gathered */
   constructor(
     private readonly send?: (lines: LogEntry[]) => void,
     private readonly afterMs = 0,
@@ -42,7 +33,6 @@ export class Journal {
     if (this.send) this.#timer ??= setTimeout(() => this.send?.(this.take()), this.afterMs);
   }
 
-  /** Takes what was not sent. */
   take(): LogEntry[] {
     if (this.#timer !== undefined) clearTimeout(this.#timer);
     this.#timer = undefined;

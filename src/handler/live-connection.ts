@@ -1,7 +1,4 @@
-/**
- * The live connection of an open call. Messages of its runs are lines of an answer that is begun early. The queue's
- * replies arrive over the body of the request.
- */
+/** The live connection of an open call: runs write lines of its answer, the queue replies over the request. */
 import { own } from '../job/own';
 import type { JobEnvelope } from '../producer/envelope';
 import { errorFor, type TocsinError, UnavailableError, unanswered } from '../producer/errors';
@@ -43,7 +40,6 @@ export class MessageBuffer {
     this.#wake();
   }
 
-  /** Nothing more comes. */
   end(): void {
     this.#ended = true;
     this.#wake();
@@ -66,10 +62,8 @@ export class LiveConnection {
   readonly spoken = new Promise<undefined>((resolve) => {
     this.#speak = () => resolve(undefined);
   });
-  /** Has anything been said? */
   hasSpoken = false;
 
-  /** Says something that needs no reply. */
   say(message: Record<string, unknown>): void {
     this.hasSpoken = true;
     this.outbox.push(JSON.stringify(message));
@@ -86,7 +80,6 @@ export class LiveConnection {
     });
   }
 
-  /** Takes a reply. */
   hear({ reply, value, error }: Record<string, unknown>): void {
     const call = this.#calls.get(Number(reply));
     this.#calls.delete(Number(reply));
@@ -94,7 +87,6 @@ export class LiveConnection {
     else call?.resolve(value);
   }
 
-  /** The queue says nothing more. */
   lose(): void {
     this.#isLost = true;
     for (const { reject } of this.#calls.values()) reject(lost());

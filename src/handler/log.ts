@@ -39,10 +39,7 @@ function textOf(line: LogLine): string {
   }
 }
 
-/**
- * A logger whose lines all carry `bound`; a field of the same name in a call does not replace it.
- * @param keep takes each line too, without `bound`
- */
+/** A logger whose lines carry `bound`, which no field replaces. @param keep takes each line without `bound` */
 export function createLogger(sink: LogSink, bound: Record<string, unknown>, keep?: Keep): Logger {
   const at =
     (level: LogLevel) =>

@@ -130,7 +130,6 @@ export class StepError extends OutcomeError {
   }
 }
 
-/** How a job ended that a handler waited for. */
 interface ChildEnd extends StepFailure {
   state?: 'discarded' | 'cancelled' | 'completed';
 }
@@ -218,7 +217,6 @@ export function isExpected(thrown: unknown): boolean {
   return code === 'RETRY' || code === 'DISCARD' || code === 'FAIL' || code === 'invalid_args';
 }
 
-/** The outcome that a thrown value requests, if any. */
 export function verdictOf(thrown: unknown): RequestedOutcome | undefined {
   const verdict = memberOf(thrown, VERDICT);
   // The copy is read once: its members may be getters.

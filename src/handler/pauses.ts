@@ -8,13 +8,11 @@
 import type { RunRequest } from '../job/wire';
 import type { Pause } from './step-rules';
 
-/** A sleep, or the wait for a signal or for jobs. */
 interface Plan<T> {
   /** When it is over, or was, in the queue's time: epoch ms. */
   at: number;
   /** How long until then, in ms; 0: it is over. */
   leftMs: number;
-  /** The signal that it waits for. */
   signal?: string;
   /** The jobs that it waits for. Those that have not begun do not end in this run. */
   run?: RunRequest;
@@ -25,7 +23,6 @@ interface Plan<T> {
 interface Pending {
   pause: Pause;
   run: RunRequest | undefined;
-  /** Does the handler wait for it? */
   isAwaited: boolean;
   /** Has something else ended since it began? Then it may have lost a race. */
   isOvertaken: boolean;
@@ -48,10 +45,7 @@ export class Pauses {
   #isSettling = false;
   #next: { pending: Pending; timer: ReturnType<typeof setTimeout> } | undefined;
 
-  /**
-   * @param changed called when a pause is awaited, and when all that are over have settled
-   * @param settled called when a pause has settled
-   */
+  /** @param changed a pause is awaited, or all that are over have settled @param settled a pause has settled */
   constructor(
     private readonly changed: () => void,
     private readonly settled: () => void,

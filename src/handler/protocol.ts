@@ -1,4 +1,5 @@
 /** The requests that a queue sends and the answers that it expects (push delivery): parsing and writing, no running. */
+import type { Progress } from '../job/attempt/notes';
 import type { RunRequest } from '../job/wire';
 import { named } from '../producer/names';
 import type { Failure } from './failure';
@@ -29,22 +30,13 @@ export type DeliveryRequest =
   | { kind: 'single'; delivery: HandlerDelivery }
   | { kind: 'malformed'; problem: string };
 
-/** How far a job is, as its handler says. */
-export interface Progress {
-  /** 0 … 1. */
-  progress: number;
-  message?: string;
-  data?: Record<string, unknown>;
-}
+export type { Progress };
 
 /** How one run ended. `result` is JSON text. */
 export type Outcome =
   | { status: 'completed'; result?: string }
   | { status: 'failed'; error: Failure }
-  /**
-   * It continues later without having used an attempt: after `in` ms, at `until`, when the signal comes, or when the
-   * jobs have ended.
-   */
+  /** It continues later, with no attempt used: after `in` ms, at `until`, at the signal, or when the jobs have ended. */
   | { status: 'snoozed'; in?: number; until?: number; signal?: string; runs?: readonly RunRequest[] }
   /** It needs a call that stays open, and has done nothing. */
   | { status: 'again' };
@@ -58,7 +50,6 @@ export interface Remarks {
   enqueue?: Record<string, unknown>[];
 }
 
-/** How one delivery ended, and what is sent with that. */
 export type DeliveryOutcome = Outcome & Remarks;
 
 /**
@@ -94,13 +85,11 @@ export function writeAnswer(answer: DeliveryOutcome, deliveryId?: string): strin
   return `${JSON.stringify({ ...id, ...rest }).slice(0, -1)},"result":${result}}`;
 }
 
-/** Does it say nothing but its status? */
 function isBare(answer: DeliveryOutcome): boolean {
   for (const name in answer) if (name !== 'status') return false;
   return true;
 }
 
-/** What is recorded of the durable steps of a job. */
 export function stepsOf(job: Job): Record<string, StepRecord> {
   const steps: unknown = Reflect.get(job, 'steps');
   // The queue wrote them.
@@ -147,7 +136,6 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** A JSON object. */
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

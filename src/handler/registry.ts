@@ -1,7 +1,4 @@
-/**
- * The handlers of a Worker by job type. They are checked once, when the module loads, so that a mistake stops the
- * deploy.
- */
+/** The handlers of a Worker by job type, checked when the module loads, so that a mistake stops the deploy. */
 import { isJobType } from '../job/envelope/names';
 import { fnv1a } from '../job/fnv';
 import { UNDO_SUFFIX } from '../job/undo-names';
@@ -36,7 +33,6 @@ const POLICY_FIELDS = [
   ...['first_index', 'table', 'jitter', 'non_retryable_errors', 'on_exhaustion', 'on_crash'],
 ];
 
-/** A handler that takes many jobs in one call. */
 export interface ChunkHandler extends Batch {
   args?: StandardSchema<unknown, readonly unknown[]> | undefined;
 }
@@ -67,7 +63,6 @@ export interface Registration {
   slots?: Slots | undefined;
   /** For producers that know it; not announced. */
   defaults?: EnqueueDefaults | undefined;
-  /** Can a step of this name be undone? */
   canUndo?: (name: string) => boolean;
 }
 
@@ -115,15 +110,11 @@ export class Registry {
     return all ? says : says.filter(({ retry, maxAttempts, batch }) => (retry ?? maxAttempts ?? batch) !== undefined);
   }
 
-  /**
-   * The answer to `GET /.well-known/tocsin`: the types in the order they were written, with the settings given for
-   * them. Undefined members are absent from its JSON.
-   */
+  /** The answer to `GET /.well-known/tocsin`: the types in the order in which they were written. */
   announcement() {
     return { types: this.#types(), payload: 'batch', control: true, recalls: true, version: this.version };
   }
 
-  /** The handler of jobs that undo those of a type. */
   #addUndo(type: string, entry: unknown): void {
     const { undo, undoRetry, timeoutMs } = isObject(entry) ? entry : {};
     const own = this.#byType.get(type) as Registration;

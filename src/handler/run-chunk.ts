@@ -1,7 +1,4 @@
-/**
- * Runs the jobs of a chunk in one call of their handler, and tells the outcome of each. Whatever the handler does, all
- * outcomes come, at the shortest timeout of its jobs at the latest.
- */
+/** Runs the jobs of a chunk in one call of their handler. Outcomes come at their shortest timeout at the latest. */
 import { isA } from '../job/thrown';
 import { checkedArgs } from './arguments';
 import { within } from './around';
@@ -30,7 +27,6 @@ export class InvalidResultsError extends OutcomeError {}
 /** A job of the chunk, and what is known of its end. */
 interface Member {
   delivery: HandlerDelivery;
-  /** As the handler gets it. */
   job: Job;
   thrown?: { thrown: unknown };
 }

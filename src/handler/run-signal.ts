@@ -1,7 +1,4 @@
-/**
- * The signal of a run, made at its first use: most handlers never do, and making one takes longer than they
- * do. It follows that of the call until the run is over.
- */
+/** The signal of a run, made at its first use: most handlers have none. It follows that of the call until the end. */
 export class RunSignal {
   #controller: AbortController | undefined;
   #stopped: { reason: unknown } | undefined;

@@ -75,7 +75,6 @@ export async function runDelivery(
   return Object.assign(outcome, notes.remarks(outcome.status, journal.take()));
 }
 
-/** A run and what it needs. */
 interface Run {
   delivery: HandlerDelivery;
   registration: Registration;
@@ -133,11 +132,7 @@ function suspended(suspension: Suspension, { runs }: Steps): Outcome {
   };
 }
 
-/**
- * The queue's time during a run: that of its claim, and what has passed here since. A queue whose clock differs from
- * this machine's would otherwise begin runs too early for their sleeps.
- * @param arrived when the run began here, epoch ms
- */
+/** The queue's time in a run that began here at `arrived`, epoch ms: that of its claim, and what has passed since. */
 function queueClock(claimedAt: string | undefined, arrived: number): () => number {
   return () => {
     const claimed = Date.parse(claimedAt ?? '');
@@ -190,10 +185,7 @@ async function withinTimeout(
   }
 }
 
-/**
- * Runs the handler, and waits for the steps that it began. A run that was suspended has no other end, whatever the
- * middleware around it returns or throws; but a step that fails meanwhile is a failure of the attempt.
- */
+/** Runs the handler and waits for its steps. A suspended run has no other end, unless one of its steps fails. */
 async function toTheEnd(run: () => unknown, steps: Steps): Promise<unknown> {
   let thrown: { thrown: unknown } | undefined;
   let result: unknown;

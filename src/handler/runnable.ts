@@ -6,15 +6,11 @@ import { isObject } from './protocol';
 import { Registry } from './registry';
 import type { Port, ThreadData } from './thread';
 
-/**
- * Under this name a handler Worker keeps what runs its jobs, so that a worker that pulls can run the same handlers. The
- * symbol is registered because the handler library and the client are bundles of their own.
- */
+/** Where a handler Worker keeps what runs its jobs. Registered: the handler library and the client are two bundles. */
 export const RUNNABLE = Symbol.for('tocsin.handlers');
 
 export interface Runnable {
   registry: Registry;
-  /** Where their log lines go. */
   sink: LogSink;
   /** Runs them in a thread of a worker that pulls; only what `defineHandlers` returned has it. */
   serve?: (port: Port, data: ThreadData) => void;

@@ -13,10 +13,7 @@ export class Slots {
     private readonly now: () => number = Date.now,
   ) {}
 
-  /**
-   * Waits for a slot and takes it until `until` (epoch ms) at the latest. Resolves to the function that returns it.
-   * @throws the reason of `signal`, when that aborts first.
-   */
+  /** Waits for a slot, taken until `until` (epoch ms) at most. @returns gives it back @throws the reason of `signal` */
   async acquire(until: number, signal: AbortSignal): Promise<() => void> {
     while (!this.#free()) {
       signal.throwIfAborted();

@@ -21,18 +21,13 @@ export interface StepPolicy {
 /** What steps need of their run. */
 export interface RunOfSteps {
   jobId: string;
-  /** Gives the signal of the run. */
   aborter: { readonly signal: AbortSignal };
   isAborted(): boolean;
-  /** Its time limit. */
   limitMs: number;
-  /** Writes a line to the job's log. */
   warn(message: string): void;
-  /** Can a step of this name be undone? */
   canUndo(name: string): boolean;
 }
 
-/** A step of the handler. */
 export interface Plan {
   name: string;
   run: (step: StepContext) => unknown;
@@ -120,10 +115,7 @@ export function retryOf(what: string, given: unknown): RetryPolicy {
   return policy;
 }
 
-/**
- * What a try's failure leads to; undefined: the handler has decided about the whole job, as `discard` does.
- * @param tries this one included
- */
+/** What a failed try leads to; undefined: the handler decided about the whole job. @param tries this one included */
 export function nextTry(
   { retry, thrown, tries, jobId }: { retry: RetryPolicy; thrown: unknown; tries: number; jobId: string },
   now: number,

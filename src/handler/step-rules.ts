@@ -75,7 +75,6 @@ export function recordedResult(
   throw taken('step', name, kind);
 }
 
-/** Must the result be asked for? */
 export const isLarge = (record: StepRecord | undefined): boolean =>
   record !== undefined && 'result_bytes' in record && !('result' in record);
 
@@ -123,10 +122,7 @@ export function signalOf(
   return until > now ? { until } : 'timed out';
 }
 
-/**
- * When what is recorded came about, epoch ms; undefined: nothing is. It is unknown of a signal that did not come, and
- * of jobs that did not end; the others are taken to be earlier.
- */
+/** When it came about, epoch ms; undefined: nothing is on record; Infinity: unknown, as of what did not come in time. */
 export function momentOf(record: StepRecord | undefined): number | undefined {
   if (record === undefined) return undefined;
   if ('until' in record) return record.until;
@@ -141,14 +137,12 @@ export function earlier(one: Pause | undefined, other: Pause): Pause {
   return { until: Math.min(one.until, other.until), ...(signal !== undefined && { signal }) };
 }
 
-/** What a name stands for, by its record. */
 export function kindOf(record: StepRecord): 'step' | 'sleep' | 'signal' | 'run' | 'runAll' {
   if (record.run) return record.run.jobs === undefined ? 'run' : 'runAll';
   if ('until' in record) return record.tries === undefined ? 'sleep' : 'step';
   return 'signal' in record || 'timed_out' in record ? 'signal' : 'step';
 }
 
-/** The error of a name that stands for another thing. */
 export function taken(verb: string, name: string, kind: string): TypeError {
   return new TypeError(`ctx.${verb}: ${JSON.stringify(name)} is recorded as a ${kind} of this job; use another name`);
 }

@@ -4,7 +4,6 @@
  */
 import { isA, memberOf, messageOf } from '../job/thrown';
 
-/** Attributes of a span. */
 export type Attributes = Record<string, string | number | boolean>;
 
 /** What vendors add to a trace. */
@@ -61,7 +60,6 @@ export interface OpenTelemetry<Context = any> {
 export const SPAN_KIND = { producer: 3, consumer: 4 } as const;
 const STATUS_ERROR = 2;
 
-/** Names the instrumentation. */
 export const TRACER = 'tocsin';
 
 /** The span as the header of W3C Trace Context has it. */
@@ -90,7 +88,6 @@ export function messaging(operation: 'send' | 'process', queue: string | undefin
   };
 }
 
-/** Marks the span as failed. */
 export function failSpan(span: Span, thrown: unknown): void {
   const message = messageOf(thrown);
   const name = memberOf(thrown, 'name');

@@ -24,11 +24,7 @@ export function hasHalfCharacter(json: string): boolean {
 export const isOverflow = (error: unknown): boolean =>
   error instanceof Error && /call stack|recursion/i.test(error.message);
 
-/**
- * The value as it is after a way over the wire, so that later changes to it do not matter. A value without JSON, such
- * as undefined, is undefined.
- * @throws {TypeError} when it cannot be JSON
- */
+/** The value as JSON carries it; undefined if it has no JSON. @throws {TypeError} when it cannot be JSON */
 export function jsonCopy(value: unknown, what: string): unknown {
   const problem = emptiedProblem(value, what);
   if (problem !== undefined) throw new TypeError(problem);

@@ -1,7 +1,4 @@
-/**
- * Handlers in a thread of a worker that pulls: it runs the deliveries that the worker hands over, and asks the worker
- * for everything that a handler says. What crosses is data; of signals and errors, what they consist of.
- */
+/** Handlers in a thread of a worker that pulls: it runs deliveries, and asks the worker for what its handlers need. */
 import { messageOf } from '../job/thrown';
 import type { JobEnvelope } from '../producer/envelope';
 import { errorFor, type TocsinErrorInfo } from '../producer/errors';
@@ -66,14 +63,12 @@ export interface ThreadData {
   logAfterMs: number;
 }
 
-/** A run in this thread. */
 interface Run {
   call: RunSignal;
   draining: RunSignal;
   questions: Map<number, { resolve: (value: unknown) => void; reject: (error: unknown) => void }>;
 }
 
-/** Runs what comes through the port. */
 export function serveRuns(registry: Registry, ownSink: LogSink, port: Port, data: ThreadData): void {
   const runs = new Map<number, Run>();
   const background = new Set<Promise<unknown>>();
@@ -133,7 +128,6 @@ export function serveRuns(registry: Registry, ownSink: LogSink, port: Port, data
   });
 }
 
-/** Asks the worker to speak for a run. */
 class PortVoice implements Voice {
   readonly durable = 'now';
   #questions = 0;

@@ -1,7 +1,4 @@
-/**
- * The time limit of a run. A timer keeps it; but a handler that never lets the event loop turn starves all timers, so
- * each call of `ctx` compares the clock as well.
- */
+/** The time limit of a run. Calls of `ctx` compare the clock too: a handler that never yields starves all timers. */
 import type { Deadlines } from './deadlines';
 import { TimeoutError } from './failure';
 

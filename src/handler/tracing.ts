@@ -4,7 +4,6 @@ import { snoozeOf } from './outcomes';
 import { isSuspended } from './suspension';
 import { failSpan, messaging, type OpenTelemetry, SPAN_KIND, spanContextOf, TRACER } from './telemetry';
 
-/** The part of a job that its span tells of. */
 type TracedJob = Pick<JobEnvelope, 'id' | 'type' | 'queue' | 'attempt' | 'meta'>;
 
 /** Runs around a handler. */

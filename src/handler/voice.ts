@@ -21,10 +21,7 @@ export interface SignalUrlAsked {
 
 /** Speaks for one run. All values are JSON. */
 export interface Voice {
-  /**
-   * When something said can be durable: now; with the answer, because this call carries nothing else; or never, because
-   * this call stays closed and another one need not.
-   */
+  /** When a report can be durable: now; with the answer of this call; never: another call stays open for that. */
   readonly durable: 'now' | 'with the answer' | 'never';
   /** How long log lines are gathered, in ms; absent: until the end. */
   readonly logAfterMs?: number;
@@ -71,10 +68,7 @@ export class Notes {
   }
 }
 
-/**
- * Speaks through the answer alone. In a closed call of a queue that can keep calls open, what has to be durable at once
- * is not said: the run asks for an open call instead.
- */
+/** Reports with the answer alone. Where an open call can be had, the run asks for one for what must be durable. */
 export class AnswerVoice implements Voice {
   constructor(
     readonly durable: 'with the answer' | 'never',

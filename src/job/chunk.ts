@@ -71,7 +71,6 @@ export function chunkFor({ chunked, singles }: PulledChunks, type: string): Chun
   return chunked.find((entry) => entry.type === '*');
 }
 
-/** How many calls of handlers these jobs take. */
 export function callsFor(jobs: readonly { record: { chunk?: { id: string } } }[]): number {
   const chunks = new Set<string>();
   let singles = 0;

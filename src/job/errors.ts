@@ -220,10 +220,7 @@ export function invalidConfiguration(message: string, details: Record<string, un
 
 /** 503: storage or an object is overloaded or unreachable; try again after `retryAfterSeconds`. */
 export function unavailable(message: string, retryAfterSeconds = 1): ApiError {
-  return new ApiError({
-    status: 503,
-    code: 'unavailable',
-    message,
+  return refusal(503, 'unavailable', message, {
     retryable: true,
     headers: { 'Retry-After': String(retryAfterSeconds) },
   });

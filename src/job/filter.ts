@@ -35,7 +35,6 @@ export interface JobFilter {
   /** When it ended; for a job that has not ended, when it was enqueued. */
   aged?: Range;
   error_type?: string;
-  /** Is it a dead letter? */
   dead?: boolean;
   fields?: FieldCondition[];
   /** Words and phrases in lower case, all of which the job must say; see `search.ts`. */

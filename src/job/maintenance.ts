@@ -26,7 +26,6 @@ export function holdingMaintenance(maintenance: Maintenance | undefined, now: nu
 /** Characters of the reason that an explanation repeats. */
 const MAX_REASON = 200;
 
-/** A sentence about it, for humans. */
 export function tellMaintenance({ reason, ends_at }: Maintenance): string {
   const why = reason === undefined ? '' : ` (${cut(reason, MAX_REASON)})`;
   const end = ends_at === undefined ? 'until an operator ends it' : `until ${formatInstant(ends_at)}`;

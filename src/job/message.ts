@@ -1,7 +1,4 @@
-/**
- * Size of jobs in messages between objects (at most 32 MiB). Strings travel with one byte a character, or two if any
- * character needs it, so ASCII with a single "€" doubles.
- */
+/** Jobs in messages between objects (at most 32 MiB): a text takes a byte a character, or two if one needs it. */
 import { utf8Bytes } from './bytes';
 import { payloadTooLarge } from './errors';
 import type { JobRecord, NewJob } from './record';
@@ -86,7 +83,6 @@ export function isTable(sent: SentJobs): sent is Table<NewJob> {
   return 'columns' in sent;
 }
 
-/** The unique policies of the jobs of a message. */
 export function uniquesIn(sent: SentJobs): (NewJob['unique'] | undefined)[] {
   if (isTable(sent)) return sent.columns.unique ? columnOf(sent, 'unique') : [];
   return ('jobs' in sent ? sent.jobs : sent).map(({ unique }) => unique);

@@ -39,10 +39,7 @@ export function slipsBetween(a: string, b: string, max: number): number {
   return Math.min(last[b.length] ?? tooMany, tooMany);
 }
 
-/**
- * The nearest name among `known` within {@link slipsAllowed}; undefined when none is near, or `written` is known. An
- * entry ending in `.*` stands for everything below it. Case does not count.
- */
+/** The nearest known name; undefined: none is near, or it is known. `x.*` stands for all below it. Case is ignored. */
 export function nearMiss(written: string, known: Iterable<string>): string | undefined {
   let best: string | undefined;
   let fewest = Number.POSITIVE_INFINITY;

@@ -1,7 +1,4 @@
-/**
- * The options of a job and their properties; no other file lists them. The table is data and imports nothing that
- * runs, so that libraries and the dashboard can use it. Types are in {@link JobOptions}.
- */
+/** The options of a job and their properties; no other file lists them. Types are in {@link JobOptions}. */
 import type { JobOptions } from './wire';
 
 /** Queue of a job that names none. */

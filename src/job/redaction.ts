@@ -156,7 +156,6 @@ export function redactor(rules: RedactionRules, pseudonym = pseudonyms('')): Red
     typeof action === 'string' &&
     ((hidesKeys && action.startsWith('limit.')) || (hidesGroups && action.startsWith('group.')));
 
-  /** A text, or a list of texts, by pseudonyms. */
   const hidden = (value: unknown): unknown =>
     Array.isArray(value) ? value.map(hidden) : typeof value === 'string' && value !== '' ? pseudonym(value) : value;
 

@@ -28,7 +28,6 @@ export const readKept: Reader<number> = reader(
   { anyOf: [DURATION_SCHEMA, { const: FOREVER }] },
 );
 
-/** Writes what {@link readKept} reads. */
 export function renderKept(ms: number): Kept & string {
   return ms >= MAX_DURATION_MS ? FOREVER : formatDuration(ms);
 }
@@ -97,10 +96,7 @@ export function foreverFrom(now: number): number {
   return now + MAX_DURATION_MS + MAX_STEP_MS;
 }
 
-/**
- * When a job is removed: at the first full step (a tenth of the retention, at most an hour) after its retention, so
- * that removals are grouped. Epoch ms, ms.
- */
+/** When a job is removed, epoch ms: after its retention, at a full step (a tenth of it, at most an hour). */
 export function removalMoment(endedAt: number, retention: number): number {
   if (retention === Number.POSITIVE_INFINITY) return removalMoment(endedAt, BEYOND_ANY_MS);
   const step = Math.max(1, Math.min(retention / STEPS, MAX_STEP_MS));

@@ -1,7 +1,4 @@
-/**
- * Searches jobs by words and quoted phrases, all of which must be found, in any case, in arguments, `meta`, tags,
- * type or last error, or at the beginning of the id.
- */
+/** Searches jobs by words and quoted phrases, in any case: in arguments, `meta`, tags, type, last error, start of the id. */
 import { parseExactly } from './envelope/exact';
 import { isUuidV7 } from './ids';
 

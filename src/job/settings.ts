@@ -1,7 +1,4 @@
-/**
- * Settings in layers: the queue's own, over the deployment's, over the built-in ones, member by member; `retention`
- * and `dead_letter` are layered by their own members.
- */
+/** Settings in layers: the queue, the deployment, the built-in ones; `retention` and `dead_letter` by their members. */
 import type { AlertRule } from './alert/rule';
 import { MAX_DURATION_MS } from './duration';
 import type { GroupSettings } from './group';
@@ -109,12 +106,10 @@ export function below(defaults: QueueDefaults | undefined): QueueConfig {
   return over(defaults?.declared ?? {}, defaults?.config);
 }
 
-/** The effective settings of `own` over `lower`. */
 export function over(own: QueueConfig, lower: QueueConfig | undefined): QueueConfig {
   return lower ? changed(lower, own) : own;
 }
 
-/** See {@link QueueConfig.warning_threshold}. */
 export const DEFAULT_WARNING = 0.8;
 
 /** The settings over the built-in ones. Unset limits and retry policies stay absent. */

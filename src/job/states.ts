@@ -89,12 +89,10 @@ export const MOVES = {
 
 export type Move = keyof typeof MOVES;
 
-/** May a job in this state make the move? */
 export function mayMove(move: Move, from: Position): boolean {
   return (MOVES[move].from as readonly Position[]).includes(from);
 }
 
-/** Does the table list this move? */
 export function isLegal(move: Move, from: Position, to: Position): boolean {
   return mayMove(move, from) && (MOVES[move].to as readonly Position[]).includes(to);
 }

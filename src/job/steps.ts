@@ -209,10 +209,7 @@ export const lost = (name: string) => ({
   error: { code: 'backend_error', message: `The stored result of the step ${name} cannot be read.` },
 });
 
-/**
- * A job's steps while a handler reports more. The first result of a name wins; only a moment gives way to what
- * followed it: also that of a step's next try.
- */
+/** A job's steps while a handler reports more. The first result of a name wins; only a moment gives way. */
 export class StepBook {
   readonly steps: Steps;
   /** The names under which something was recorded. */

@@ -1,7 +1,4 @@
-/**
- * Many objects with the same members, as columns: names and shared values are written once. For a hundred small jobs,
- * a message of objects would cost more than storing them.
- */
+/** Objects with the same members as columns: a message of a hundred objects would cost more than storing them. */
 
 /** A value that all rows have, or one for each. Undefined: the row has no such member. */
 type Column = { all: unknown } | { each: unknown[] };

@@ -8,10 +8,7 @@ const CYCLE_MS = 146_097 * DAY_MS;
 const RFC_3339 = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:[Zz]|([+-])(\d\d):(\d\d))$/;
 const DIGITS = /^\d+$/;
 
-/**
- * Reads an RFC 3339 date-time with a zone, to epoch ms; undefined if it does not exist. Digits beyond ms are cut off;
- * second 60 is accepted only at 23:59:60 UTC, and means the second after it.
- */
+/** Reads an RFC 3339 time with a zone, to epoch ms. Digits beyond ms are cut off; second 60 only at 23:59:60 UTC. */
 export function parseTimestamp(value: unknown): number | undefined {
   const match = typeof value === 'string' ? RFC_3339.exec(value) : null;
   if (!match) return undefined;
@@ -34,10 +31,7 @@ function daysIn(year: number, month: number): number {
   return month === 4 || month === 6 || month === 9 || month === 11 ? 30 : 31;
 }
 
-/**
- * Reads RFC 3339, or a duration from now with or without `+` (`+PT2S`, `5m`), to epoch ms. Bare numbers are refused:
- * they could be an epoch or a distance.
- */
+/** Reads RFC 3339, or a duration from now with or without `+`, to epoch ms. Bare numbers are refused as ambiguous. */
 export function parseInstant(value: unknown, now: number): number | undefined {
   if (typeof value !== 'string' || DIGITS.test(value)) return undefined;
   const timestamp = parseTimestamp(value);

@@ -20,7 +20,6 @@ export interface Attempt {
   error?: JobErrorEntry;
 }
 
-/** One thing that happened. */
 export interface TimelineEntry {
   at: number;
   /** What history calls it without `job.`; `log`, `progress`, `checkpoint`, `step`. */

@@ -51,10 +51,7 @@ export function forgetApplied(): void {
   isApplied = false;
 }
 
-/**
- * For tests: applies the declarations after a reset, without webhooks and alert rules, whose receivers are real.
- * @throws {ApiError} 500 `invalid_configuration`
- */
+/** For tests: applies the declarations without webhooks and alert rules. @throws {ApiError} `invalid_configuration` */
 export async function applyQuietly(env: Env): Promise<void> {
   await applyDeclared(env, { ...declaration(), webhooks: {}, alerts: {} }, Date.now());
   isApplied = true;

@@ -14,7 +14,6 @@ const ORIGIN = 'https://tocsin.inside';
 
 const app = createApp({ trusted: true, ready: applied });
 
-/** Serves a request of trusted code. */
 export async function insideFetch(request: Request): Promise<Response> {
   return await app.fetch(request, env as unknown as Env);
 }

@@ -1,7 +1,6 @@
 /** Finds values that JSON empties (a `Map` becomes `{}`, NaN null, a function nothing), whose content would be lost. */
 import { ignoreRejection, safely, tagOf } from '../job/thrown';
 
-/** A value that JSON empties. */
 export interface Emptied {
   /** Where it is, such as `args[0].users`. */
   path: string;
@@ -35,10 +34,7 @@ const INSTEAD: Readonly<Record<string, string>> = {
   RegExp: 'pass its source',
 };
 
-/**
- * The first value that JSON empties, if any. Undefined members, `toJSON` and class instances are fine.
- * @param path names it in the answer
- */
+/** The first value that JSON empties, if any; undefined members, `toJSON` and class instances are fine. */
 export function findEmptied(value: unknown, path: string): Emptied | undefined {
   return safely(() => find(value, path, new Set()), undefined);
 }

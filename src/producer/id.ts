@@ -13,10 +13,7 @@ export function uuidv7(now: number, random: () => number): string {
   return [part(0, 4), part(4, 6), part(6, 8), part(8, 10), part(10, 16)].join('-');
 }
 
-/**
- * UUIDv7 ids that name their job's queue, as the server's own do, with a number that rises from a random start.
- * @param now epoch ms @param random in [0, 1)
- */
+/** UUIDv7 ids that name their job's queue, with a number that rises from a random start. @param now epoch ms */
 export function jobIds(now: () => number, random: () => number): (queue: string) => string {
   const first = FIRST_CHOSEN + Math.floor(random() * 2) * RANK_BIT;
   let number = Math.floor(random() * FIRST_CHOSEN);

@@ -130,7 +130,6 @@ export function refuseBeside(job: NewJob<string, readonly unknown[], object>): v
   refuseUnknown(job, NEW_JOB, `Besides its options, the job ${job.type} has no`);
 }
 
-/** Options with their names on the wire. */
 function namedPairs<Name extends string>(names: readonly Name[]): [name: Name, onWire: string][] {
   return names.map((name) => [name, wireName(name)]);
 }

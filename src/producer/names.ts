@@ -105,7 +105,6 @@ export function memberOf(name: string, content: unknown, rename: (name: string) 
   return renamed(content, rename, name === 'limits' && within === 'groups' ? BY_GROUP : name);
 }
 
-/** Is the content of this member the user's? */
 function isOwn(name: string, content: unknown, within: string | undefined): boolean {
   // The steps of a workflow are a list; those of a job are keyed by names that its handler gave them.
   const isKeyed = name === 'steps' && !Array.isArray(content);

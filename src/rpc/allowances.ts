@@ -14,7 +14,6 @@ export interface KeySettings {
   declared?: LimitOverride;
 }
 
-/** Limits that a job named. */
 export interface DeclaredLimits {
   limits: Limits;
   /** When, epoch ms: the later ones hold. */
@@ -39,7 +38,6 @@ export interface LeaseRequest {
   unused: number;
 }
 
-/** What a queue has from now on. */
 export interface Lease {
   session: number;
   /** All slots that it holds. */
@@ -70,7 +68,6 @@ export interface Leased {
   starts: number;
 }
 
-/** An allowance, as its desk sees it. */
 export interface AllowanceView {
   limits: Limits;
   leased: Leased[];

@@ -1,7 +1,6 @@
 /** The log of what operators have changed: one entry for each write. Times in epoch ms. */
 import type * as contract from '../contract/audit';
 
-/** A write by an operator. */
 export interface AuditEntry extends Omit<contract.AuditEntry, 'id' | 'at'> {
   at: number;
   queue: string | null;
@@ -13,7 +12,6 @@ export interface StoredAudit extends AuditEntry {
   id: number;
 }
 
-/** Asks for entries, the newest first. */
 export interface AuditRequest {
   /** The name of a key, or its hint. */
   actor?: string;

@@ -54,7 +54,6 @@ export interface CronRun {
   skipped: CronSkip[];
 }
 
-/** An entry as its queue returns it. */
 export interface CronView {
   definition: CronDefinition;
   run: CronRun;
@@ -62,7 +61,6 @@ export interface CronView {
   version: number;
 }
 
-/** The parts of an entry that lists need. */
 export interface CronSummary {
   name: string;
   enabled: boolean;
@@ -80,7 +78,6 @@ export interface PutCron {
   basedOn?: number;
 }
 
-/** An execution with the outcome of its job. */
 export interface CronExecutionView extends CronExecution {
   /** `pruned`: the job has been removed since. */
   state: JobState | 'pruned';

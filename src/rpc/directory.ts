@@ -6,7 +6,6 @@ import type { Directive, ReportedState, WorkerFacts } from '../job/worker/heartb
 import type { VerbTables } from './tables';
 import type { WorkflowSummary } from './workflow';
 
-/** A queue the directory knows. */
 export interface KnownQueue {
   name: string;
   /** 32-bit number in the ids of its jobs. */
@@ -26,7 +25,6 @@ export interface BusiestQueues {
 
 /** A page of the list of queues, by name. */
 export interface QueueListRequest {
-  /** Only queues after this name. */
   after?: string;
   offset?: number;
   limit: number;
@@ -56,7 +54,6 @@ export interface WorkerView extends WorkerFacts {
 /** How many workers there are, in all and in each state. */
 export type WorkerSummary = Record<WorkerView['state'] | 'total', number>;
 
-/** The answer to a probe. */
 export interface DirectoryHealth {
   /** What this object has met that fails requests: a daily limit that is used up. */
   trouble?: Pick<ErrorData, 'code' | 'message' | 'headers'>;
@@ -81,7 +78,6 @@ export interface WorkflowPage {
 
 /** A page of the list of workers, by id. */
 export interface WorkerListRequest {
-  /** Only workers after this id. */
   after?: string;
   offset: number;
   limit: number;

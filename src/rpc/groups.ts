@@ -21,7 +21,6 @@ export interface GroupView extends Omit<QueueGroup, 'blocked_by' | 'oldest_waiti
 
 /** What holds for one group, and how it gets on. */
 export interface GroupDetail extends GroupView {
-  /** What limits it. */
   limits: GroupLimits;
   /** What an operator says of it. */
   override?: GroupOverride;
@@ -37,7 +36,6 @@ export interface GroupsView {
   order?: GroupOrder;
   /** A part of the list: noisy ones first, then by the number of waiting jobs. */
   groups: GroupView[];
-  /** How many there are. */
   total: number;
   /** Waiting jobs of all groups, running ones, and waiting jobs without a group. */
   waiting: number;

@@ -13,7 +13,6 @@ export interface PointsRequest {
   to: number;
   /** Length of a point's period. */
   period_ms: number;
-  /** Only of this type. */
   type?: string | undefined;
 }
 

@@ -1,7 +1,4 @@
-/**
- * The part of a queue object's RPC interface that operators use: changing jobs that wait, operations on many jobs, the
- * life of the queue itself, and answers that are remembered. Times in epoch ms.
- */
+/** What operators ask of a queue object: changes of jobs, operations on many, the life of the queue. Epoch ms. */
 
 import type { ErrorData } from '../job/errors';
 import type { StoredJob } from '../job/export/stored-job';
@@ -44,7 +41,6 @@ export const ACTS_ON: Record<BulkAction, readonly JobState[]> = {
   purge: [...MOVES.patch.from, ...MOVES.remove.from],
 };
 
-/** What became of one job. */
 export interface BulkItem {
   job_id: string;
   status: 'done' | 'skipped' | 'failed';
@@ -99,7 +95,6 @@ export interface BulkRequest {
   createdUntil?: number;
 }
 
-/** What to do with which jobs. */
 export type BulkCheck = Pick<BulkRequest, 'action' | 'ids'>;
 
 /** What became of the jobs. Not applied: nothing was changed, and the items say what would have been. */
@@ -127,7 +122,6 @@ export const MAX_ERRORS = 100;
 /** All jobs of a queue that match a filter, to be acted on all or none. */
 export type MatchingRequest = Pick<OperationRequest, 'action' | 'filter'> & Pick<BulkRequest, 'once'>;
 
-/** How far an operation is. */
 export interface OperationView {
   id: string;
   action: BulkAction;
@@ -150,7 +144,6 @@ export type RemovalStrategy = 'reject' | 'discard' | 'move';
 
 export interface RemovalRequest {
   strategy: RemovalStrategy;
-  /** Where `move` moves jobs to. */
   target_queue?: string;
 }
 

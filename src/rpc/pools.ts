@@ -13,7 +13,6 @@ export interface PoolPlan {
   count: number;
 }
 
-/** How a fetch came out. */
 export interface PoolTaken {
   /** By queue. */
   taken: Record<string, number>;

@@ -16,7 +16,6 @@ export interface HeldUnique extends UniquePlace, Pick<contract.HeldUnique, 'job_
 
 export interface HeldUniques {
   items: HeldUnique[];
-  /** Jobs looked at. */
   looked: number;
   /** Not all were looked at: those after this place were not. */
   next?: UniquePlace;

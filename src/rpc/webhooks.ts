@@ -4,7 +4,6 @@ import type { DeliveryStatus, Webhook, WebhookMembers } from '../job/webhook/sub
 
 /** An event on its way to a subscription: its body as it is sent, written once. */
 export interface Notice {
-  /** Of the event. */
   id: string;
   type: string;
   /** JSON text. */

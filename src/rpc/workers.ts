@@ -102,7 +102,6 @@ export interface StoredCheckpoint {
   parts?: StepPart[];
 }
 
-/** What a heartbeat has done. */
 export interface HeartbeatReceipt extends Omit<HeartbeatAnswer, 'state'> {
   /** A test directive found on a held job. */
   directive?: string;

@@ -38,7 +38,6 @@ export interface WorkflowHeader {
   ended_at?: number;
 }
 
-/** A workflow as its object shows it. */
 export interface WorkflowView extends WorkflowHeader {
   /** Jobs that were cancelled with the workflow. */
   steps_cancelled?: number;

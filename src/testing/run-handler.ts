@@ -175,7 +175,6 @@ class Recorder implements Voice {
     return undefined;
   }
 
-  /** Nothing is behind it. */
   async signalUrl({ signal }: SignalUrlAsked): Promise<string> {
     return `https://tocsin.test/ojs/v1/signal/${encodeURIComponent(signal)}`;
   }

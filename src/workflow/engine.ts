@@ -47,7 +47,6 @@ export interface WorkflowHost {
   destroy(): Promise<void>;
 }
 
-/** The address of what goes to the directory. */
 const DIRECTORY = 'directory';
 
 export class WorkflowEngine {
@@ -251,7 +250,6 @@ export class WorkflowEngine {
     if (refused && !isAnyTaken) throw refused;
   }
 
-  /** The jobs that are to start, as their queue gets them. */
   private *built(steps: readonly number[]): Generator<StepStart['steps'][number]> {
     const bodies = this.store.jobs();
     for (const step of steps) {

@@ -14,7 +14,6 @@ export class WorkflowObject extends DurableObject<Env> implements WorkflowApi {
   private readonly store: WorkflowStore;
   private readonly schema: Schema;
   private opened: WorkflowEngine | undefined;
-  /** What is stored was opened, if anything is. */
   private isRead = false;
   private clock!: AlarmClock;
   private readonly id: string;

@@ -67,7 +67,6 @@ export class WorkflowRecord {
     }
   }
 
-  /** Jobs to start, for which no queue has answered yet. */
   unstarted(): number[] {
     return this.jobs.filter((job) => this.isUnstarted(job));
   }
@@ -86,7 +85,6 @@ export class WorkflowRecord {
     );
   }
 
-  /** Jobs to cancel in their queues, by queue. */
   uncancelled(): Map<string, { step: number; jobId: string }[]> {
     const open = (this.cancelled ? this.jobs : []).flatMap((step) => {
       const { jobId, calledOff } = this.of(step);
@@ -112,7 +110,6 @@ export class WorkflowRecord {
     return this.jobs.some((job) => this.of(job).recorded);
   }
 
-  /** Jobs that have not ended and may still run. */
   countOpen(): number {
     const open = this.jobs.filter((job) => ['waiting', 'running'].includes(this.run.stateOf(job)));
     return open.filter((job) => !nodeAt(this.plan, job).callback).length;

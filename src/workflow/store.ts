@@ -95,7 +95,6 @@ export class WorkflowStore {
     return this.query("SELECT id, data FROM parts WHERE kind = 'result' AND id = ?", step)[0]?.data;
   }
 
-  /** The bodies of jobs, read a row at a time. */
   jobs(): (step: number) => string {
     let loaded: NewStep[] = [];
     return (step) => {

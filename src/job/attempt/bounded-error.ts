@@ -10,7 +10,6 @@ const MAX_DETAILS = 16 * 1024;
 
 const MAX_STACK = 4 * 1024;
 
-/** The report with every text within its bound. */
 export function boundedError<Report extends ReportedError>(report: Report): Report {
   const { code, type, message, classes, details, stack } = report;
   return {

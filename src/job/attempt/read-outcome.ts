@@ -1,7 +1,4 @@
-/**
- * Reads how an attempt ended. An unreadable request is refused and may be sent again. An unreadable answer ends its
- * run: the attempt fails, and its error counts as far as it can be read.
- */
+/** Reads how an attempt ended. An unreadable request is refused; an unreadable answer fails the attempt. */
 import { MAX_DURATION_MS } from '../duration';
 import {
   defined,
@@ -164,7 +161,6 @@ export function readAnswered(entry: Json, now: number): AttemptOutcome {
   }
 }
 
-/** @throws {ApiError} 400, 413 */
 function readNotes(entry: Json, kind: AttemptOutcome['kind'], now: number): OutcomeNotes | undefined {
   const { log, progress, checkpoint, steps, enqueue } = entry;
   // Most say nothing.
@@ -180,7 +176,6 @@ function readNotes(entry: Json, kind: AttemptOutcome['kind'], now: number): Outc
   });
 }
 
-/** @throws {ApiError} 400 */
 function outcomeIn(entry: Json): AttemptOutcome {
   if (entry.status === 'failed') return failed(usableError(entry.error));
   if (entry.status === 'again') return { kind: 'released', release: { attempt: 'goes_on' } };

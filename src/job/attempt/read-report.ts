@@ -48,10 +48,7 @@ const MEMBERS = {
 /** What is reported. `removal`: that the checkpoint is needed no more. */
 export type ReportKind = keyof typeof MEMBERS;
 
-/**
- * The attempt that a report is about; the job is named by the path, else by the body.
- * @throws {ApiError} 400 for a missing or contradictory job or an unknown member; 404 when it is not a job id
- */
+/** The attempt of a report. @throws {ApiError} 400: no job, two jobs or an unknown member; 404: it is not a job id */
 export function readAttempt(body: JsonObject, { pathId, delivery }: ReportNaming, kind: ReportKind): AttemptName {
   refuseOthers(body, MEMBERS[kind], ['action', ...NAMES]);
   const job_id = body.job_id ?? pathId;

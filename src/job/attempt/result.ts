@@ -14,7 +14,6 @@ export interface UnkeptResult {
   bytes?: number;
 }
 
-/** Judges what a run has returned. */
 export function keptResult(value: unknown): KeptResult {
   const flaw = unstorableIn(value)?.flaw;
   if (flaw !== undefined) return { why: { code: `result_${flaw}`, message: `The result ${FLAWS[flaw]}.` } };

@@ -38,7 +38,6 @@ export function nextLocal(calendar: Calendar, after: number): number | undefined
   return later === undefined ? undefined : later + firstTime(calendar);
 }
 
-/** The first time of any day, ms. */
 function firstTime({ hours, minutes, seconds }: Calendar): number {
   return (first(hours) * HOUR_SECONDS + first(minutes) * 60 + first(seconds)) * SECOND;
 }

@@ -1,7 +1,4 @@
-/**
- * A cron entry as its owner wrote it (`docs/guides/schedules.md`): when it fires, what it enqueues, and what happens
- * when fires overlap or were missed. Only {@link parseCron} decides whether one is valid.
- */
+/** A cron entry as its owner wrote it (`docs/guides/schedules.md`). Only {@link parseCron} decides what is valid. */
 import {
   defined,
   given,
@@ -30,10 +27,7 @@ import { nextFire, type Schedule } from './schedule';
 import { asWritten, FLAT_NAMES, FLAT_OPTIONS, readTemplate } from './template';
 import { isZone } from './zone';
 
-/**
- * What happens to a fire while the job of the previous fire has not ended: it is skipped, fires anyway, fires after
- * cancelling that job, or fires when that job has ended.
- */
+/** What a fire does while the job of the previous one has not ended: nothing, fire, cancel it and fire, fire later. */
 export const OVERLAP_POLICIES = ['skip', 'allow', 'cancel_previous', 'enqueue'] as const;
 export type OverlapPolicy = (typeof OVERLAP_POLICIES)[number];
 
@@ -161,7 +155,6 @@ export function scheduleOf(definition: CronDefinition, anchor: number): Schedule
   };
 }
 
-/** Do two entries fire at the same times? */
 export function sameSchedule(a: CronDefinition, b: CronDefinition): boolean {
   return (
     a.expression === b.expression && a.timezone === b.timezone && a.start_at === b.start_at && a.end_at === b.end_at

@@ -1,7 +1,4 @@
-/**
- * Cron expressions (`docs/guides/schedules.md`): five fields, six with seconds first, shorthands such as `@daily`, or
- * `@every` and a duration, also in Go's style (`1h30m`).
- */
+/** Cron expressions (`docs/guides/schedules.md`): five or six fields, `@daily` and the like, `@every` and a duration. */
 import { MAX_DURATION_MS, parseDuration } from '../duration';
 import { invalidRequest } from '../errors';
 import { quote } from '../text';

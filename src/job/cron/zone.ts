@@ -1,7 +1,6 @@
-/**
- * Time zones: which instant a local time (written as epoch ms in UTC) stands for. {@link resolveLocal} distinguishes
- * local times that exist once, twice or not at all; the schedule decides what follows.
- */
+/** Time zones: the instants of a local time (epoch ms, as if in UTC), which exists once, twice or not at all. */
+
+import { firstIndex } from '../bisect';
 import { getOrInsert } from '../get-or-insert';
 
 const SECOND = 1000;
@@ -82,12 +81,6 @@ export function resolveLocal(zone: string, local: number): Resolved {
 /** The first whole second after `from` whose offset differs from that of `from`; at most `to`, where it does. */
 function changeBetween(zone: string, from: number, to: number): number {
   const offset = offsetAt(zone, from);
-  let same = from / SECOND;
-  let other = to / SECOND;
-  while (other - same > 1) {
-    const middle = Math.floor((same + other) / 2);
-    if (offsetAt(zone, middle * SECOND) === offset) same = middle;
-    else other = middle;
-  }
-  return other * SECOND;
+  const same = from / SECOND + 1;
+  return (same + firstIndex(to / SECOND - same, (at) => offsetAt(zone, (same + at) * SECOND) !== offset)) * SECOND;
 }

@@ -12,7 +12,6 @@ export interface Parent {
   meta: Record<string, unknown>;
 }
 
-/** The members of `meta` that tell of a job's parent. */
 export const PARENT_ID = 'parent_id';
 const TRACE = 'traceparent';
 

@@ -80,7 +80,6 @@ export const readString = reader((value) => (typeof value === 'string' ? value :
   type: 'string',
 });
 
-/** A whole number between `min` and `max`. */
 export function readInteger(min: number, max: number): Reader<number> {
   return reader(
     (value) => {
@@ -93,7 +92,6 @@ export function readInteger(min: number, max: number): Reader<number> {
   );
 }
 
-/** A number from `min` to `max`, fractions allowed. */
 export function readNumber(min: number, max: number): Reader<number> {
   return reader(
     (value) => (typeof value === 'number' && value >= min && value <= max ? value + 0 : undefined),
@@ -147,7 +145,6 @@ export const readQueueName = readText(isQueueName, QUEUE_RULE, QUEUE_SCHEMA);
 
 export const readUuidV7 = readText(isUuidV7, 'must be a UUIDv7 in lower case', { format: 'uuid' });
 
-/** An array of at most `max` items, each read by `item`. */
 export function readList<T>(max: number, item: Reader<T>): Reader<T[]> {
   const schema = () => ({ type: 'array', items: describe(item), maxItems: max });
   return described(schema, (value, field) => {

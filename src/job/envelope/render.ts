@@ -122,10 +122,7 @@ export function textOfPolicy(shown: ShownPolicy): string {
 /** Characters of effective retry policies in one answer. */
 const MAX_POLICY_CHARS = 1024 * 1024;
 
-/**
- * Bounds the effective retry policies in one answer: a long one that a thousand jobs share would make the answer many
- * times the size of its request. The jobs that come first show theirs.
- */
+/** Bounds the retry policies in one answer: a thousand jobs may share a long one. The first jobs show theirs. */
 export class PolicyRoom {
   private chars = 0;
 

@@ -41,10 +41,7 @@ interface Reached {
   from?: Reached;
 }
 
-/**
- * What in a parsed value could not be stored and returned unchanged, if anything. Uses no recursion.
- * @param mayBeTorn halves of surrogate pairs pass: they are in JSON that is stored already
- */
+/** What in a value cannot be stored, if anything; no recursion. @param mayBeTorn halves of surrogate pairs pass */
 export function unstorableIn(value: unknown, maxDepth = MAX_DEPTH, mayBeTorn = false): Unstorable | undefined {
   const stack: Reached[] = [{ item: value, depth: 0 }];
   for (let at = stack.pop(); at; at = stack.pop()) {
@@ -89,10 +86,7 @@ export function withWholeCharacters(json: string): string {
   return json.includes('\\u') ? json.replace(ESCAPE, (all, code: string) => (code.length > 1 ? '\\ufffd' : all)) : json;
 }
 
-/**
- * A bounded copy of secondary data from a handler, never refused: undefined if too large or too deep, U+FFFD for half
- * characters. @param max characters of JSON
- */
+/** A bounded, storable copy of secondary data, which is never refused. @param max characters of JSON */
 export function boundedValue<T>(
   value: T,
   max: number,

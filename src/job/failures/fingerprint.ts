@@ -42,7 +42,6 @@ export function fingerprintOfFailure({ type, error_type, code, message }: Failur
 
 export const isFingerprint = (text: string): boolean => /^[0-9a-f]{16}$/.test(text);
 
-/** Spreads each bit over all others. */
 function mixed(hash: number): number {
   let value = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
   value = Math.imul(value ^ (value >>> 13), 0xc2b2ae35);

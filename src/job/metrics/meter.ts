@@ -63,7 +63,6 @@ export function histogramOf(meter: Meter, name: HistogramName): Histogram {
   return { bounds, sum: meter[start] ?? 0, most, counts: meter.slice(start + 1, start + 2 + bounds.length) };
 }
 
-/** How long attempts ran, however they ended. */
 export function durationsOf(meter: Meter): Histogram {
   const [done, failed] = [histogramOf(meter, 'completed'), histogramOf(meter, 'failed')];
   const counts = done.counts.map((count, index) => count + (failed.counts[index] ?? 0));

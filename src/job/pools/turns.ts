@@ -17,7 +17,6 @@ type Turning = Pick<Pool, 'strategy' | 'queues' | 'weights'>;
 
 const passOf = (passes: Passes, queue: string) => own(passes, queue) ?? 0;
 
-/** The queues, those that are next first. */
 export function inTurn({ strategy, queues }: Turning, passes: Passes): string[] {
   if (strategy === 'strict') return [...queues];
   return [...queues].sort((a, b) => passOf(passes, a) - passOf(passes, b) || queues.indexOf(a) - queues.indexOf(b));

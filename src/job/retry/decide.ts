@@ -36,10 +36,7 @@ export const VISIBILITY_TIMEOUT_CODE = 'visibility_timeout';
 
 const UNRECOVERABLE = 'UnrecoverableError';
 
-/**
- * Decides about a failed execution. Never throws: unusable members of the failure count as absent.
- * @param failedExecutions including the one just failed
- */
+/** Decides about a failed run; unusable members count as absent. @param failedExecutions including this one */
 export function decideFailure(
   policy: RetryPolicy,
   failure: AttemptFailure,

@@ -1,7 +1,4 @@
-/**
- * Shows what a policy would do: the effective policy, a table of delays, one imagined failure. The body of `POST
- * /ojs/v1/admin/retry/preview` (`docs/guides/retries.md`).
- */
+/** Shows what a retry policy would do: `POST /ojs/v1/admin/retry/preview` (`docs/guides/retries.md`). */
 import type { AttemptFailure } from '../attempt/outcome';
 import {
   defined,

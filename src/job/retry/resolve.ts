@@ -1,7 +1,4 @@
-/**
- * Merges the layers of a policy, field by field: job, job type, queue, deployment variables, Open Job Spec defaults.
- * Only the job layer is stored; the others are read at each failure.
- */
+/** Merges the layers of a policy, field by field. Only the job layer is stored; the others are read at each failure. */
 import { formatDuration } from '../duration';
 import { isObject } from '../envelope/fields';
 import type { LowerLayers, RetryInput } from '../record';
@@ -26,10 +23,7 @@ export function lenientLayer(input: RetryInput | undefined): RetryLayer {
   return isObject(input) ? readLayer(input, 'retry', true) : {};
 }
 
-/**
- * The effective policy of a job. `table` without a table acts as `constant`; a coefficient too low is used as it is.
- * @throws {ApiError} 500 `invalid_configuration` for the deployment variables, see {@link variablesLayer}
- */
+/** The effective policy: `table` without a table acts as `constant`. @throws {ApiError} 500, see {@link variablesLayer} */
 export function resolveRetry(layers: RetryLayers): RetryPolicy {
   const policy = mergeLayers(
     variablesLayer(layers.variables),

@@ -39,7 +39,6 @@ export function schemasChanged(): ApiError {
 
 const SCHEMAS_CHANGED = 'schemas_changed';
 
-/** Is it {@link schemasChanged}? */
 export function haveSchemasChanged({ type }: { type?: string }): boolean {
   return type === SCHEMAS_CHANGED;
 }

@@ -1,7 +1,4 @@
-/**
- * Regular expressions of schemas, tried on texts of clients. No backtracking: all ways through a pattern are followed
- * at once, so a character takes at most as many steps as the pattern has states.
- */
+/** Regular expressions of schemas without backtracking: a character takes as many steps as there are states at most. */
 import { type Tree, treeOf } from './pattern-tree';
 import type { Work } from './work';
 

@@ -1,7 +1,4 @@
-/**
- * The schemas of a deployment, and which one a job must fit: `schema` (a URI), else `version`, else
- * `meta.schema_version`, else the latest of its type.
- */
+/** The schemas of a deployment. A job names one by `schema`, `version`, `meta.schema_version`; else the latest counts. */
 import { getOrInsert } from '../get-or-insert';
 import type { JobBody } from '../record';
 import { cut, quote } from '../text';

@@ -1,7 +1,4 @@
-/**
- * Validates values against registered schemas and counts the steps: every loop over client data spends them, because
- * a harmless schema can be slow for a hostile value.
- */
+/** Validates values against schemas, and counts steps: a harmless schema can be slow for a hostile value. */
 import { isObject } from '../envelope/fields';
 import { own } from '../own';
 import { type JsonSchema, pointerOf, unescaped } from './check';

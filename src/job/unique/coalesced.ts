@@ -119,7 +119,6 @@ export class Gathering implements Target {
     else this.written.scheduled_at = at;
   }
 
-  /** The body of the job with all that it has taken. */
   get body(): string {
     const { written, newcomers } = this;
     const coalesced = newcomers.length > 0 ? this.coalesced : written.coalesced;

@@ -23,7 +23,6 @@ export interface Candidate extends Target {
   readonly id: string;
 }
 
-/** An earlier entry of the same batch, by its index. */
 export interface EarlierEntry {
   index: number;
 }
@@ -45,7 +44,6 @@ export function isEarlierEntry(conflict: object): conflict is EarlierEntry {
   return 'index' in conflict;
 }
 
-/** Plans the entries of one batch, in their order. */
 export class ConflictPlanner<C extends Candidate> {
   private readonly entries = new Map<string, PlannedEntry[]>();
   /** Keys of the candidates that earlier entries replace. */
@@ -54,10 +52,7 @@ export class ConflictPlanner<C extends Candidate> {
   private readonly gatherings = new Map<C['key'] | PlannedEntry, { into: C | PlannedEntry; gathered: Gathering }>();
   private placed = 0;
 
-  /**
-   * @param meets can an entry conflict with this earlier one? Default: always
-   * @param mayAccumulate whether entries may become a part of candidates; of earlier entries they always may
-   */
+  /** @param meets can an entry conflict with this earlier one? @param mayAccumulate may it become part of a candidate? */
   constructor(
     private readonly now: number,
     private readonly meets: (index: number, earlier: number) => boolean = () => true,

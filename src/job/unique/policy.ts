@@ -237,7 +237,6 @@ function requireMembers(
   throw invalidRequest(path, `${path}: ${message} ${quote(JSON.stringify(missing))}.`);
 }
 
-/** The chosen members of every object in `args`, in order. */
 function selectFromArgs(
   args: readonly unknown[],
   names: readonly string[],

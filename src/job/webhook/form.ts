@@ -64,7 +64,6 @@ function slackOf(event: Json): Json {
   return { text: cut(`*${slackText(title)}*\n${slackText(detail)}`.trimEnd(), MAX_SUMMARY) };
 }
 
-/** The characters that would be markup for Slack. */
 function slackText(plain: string): string {
   return cut(plain, MAX_SUMMARY / 4)
     .replaceAll('&', '&amp;')

@@ -126,11 +126,7 @@ export function secretsAt(webhook: Secrets, now: number): string[] {
   return [webhook.secret, ...formerAt(webhook, now).map(({ secret }) => secret)];
 }
 
-/**
- * The secrets after a rotation at `now`, epoch ms. Each former one signs until its own grace period ends, because the
- * answer to a rotation can be lost.
- * @throws {ApiError} 409 when too many former secrets still sign
- */
+/** The secrets after a rotation at `now`, epoch ms; former ones sign for a while. @throws {ApiError} 409: too many */
 export function rotated(before: Secrets, secret: string, now: number): Secrets {
   if (secret === before.secret) return before;
   const replaced = { secret: before.secret, until: now + FORMER_SECRET_MS };

@@ -33,7 +33,6 @@ export const readHandlers: Reader<AnnouncedType[]> = (value, field) => {
 
 const MAX_TYPES = 1000;
 
-/** The job types that it takes, each once. */
 const readTypes: Reader<string[]> = (value, field) => {
   const types = readList(MAX_TYPES, readText(isJobType, TYPE_RULE))(value, field);
   if (types.length === 0)

@@ -2,7 +2,6 @@ import { MAX_NAME, readWorkerId } from '../attempt/read-report';
 import {
   defined,
   isObject,
-  optional,
   type Reader,
   readBoolean,
   readInteger,
@@ -18,8 +17,6 @@ import { readMembers } from '../envelope/members';
 import { invalidRequest } from '../errors';
 import { poolNamedBy } from '../pools/pool';
 import { formatInstant } from '../time';
-
-type JsonObject = Record<string, unknown>;
 
 export interface WorkerFacts {
   hostname?: string;
@@ -61,23 +58,6 @@ export const readQueues: Reader<string[]> = (value, field) => [
   ...new Set(readList(MAX_QUEUES, readQueueName)(value, field)),
 ];
 
-/** Reads a heartbeat. `active_jobs` may be the ids or only their number. @throws {ApiError} 400 */
-export function readHeartbeat(body: JsonObject): Heartbeat {
-  const worker_id = readWorkerId(body.worker_id, 'worker_id');
-  const visibility_timeout_ms = optional(body, 'visibility_timeout_ms', readMilliseconds);
-  // A worker that takes jobs of a pool says so here too; which queues these are is for the pool to say.
-  const isOfPool = Array.isArray(body.queues) && poolNamedBy(body.queues) !== undefined;
-  const queues = isOfPool ? undefined : optional(body, 'queues', readQueues);
-  const ids = optional(body, 'active_job_ids', readList(MAX_HELD, readString));
-  const active = optional(body, 'active_jobs', readActiveJobs);
-  const listed = Array.isArray(active) ? active : undefined;
-  const named = listed || ids ? [...new Set([...(listed ?? []), ...(ids ?? [])])] : undefined;
-  // A worker that counts zero jobs holds none, the same as an empty list.
-  const job_ids = named ?? (active === 0 ? [] : undefined);
-  const beat = readBeat(body, worker_id, queues, typeof active === 'number' ? active : named?.length);
-  return { worker_id, beat, ...defined({ job_ids, visibility_timeout_ms, queues }) };
-}
-
 /** Words that workers use for what they are doing, and what each means here. */
 const readState = readMeaning<WorkerBeat['state']>({
   ...{ running: 'running', active: 'running', idle: 'running', busy: 'running', quiet: 'quiet' },
@@ -95,7 +75,16 @@ const readLabels: Reader<unknown> = (value, field) => {
   return value;
 };
 
-const readMembersOfBeat = readMembers({
+const readIds = readList(MAX_HELD, readString);
+
+const readBody = readMembers({
+  visibility_timeout_ms: readMilliseconds,
+  // A worker that takes jobs of a pool says so here too; which queues these are is for the pool to say.
+  queues: (value, field) =>
+    Array.isArray(value) && poolNamedBy(value) !== undefined ? undefined : readQueues(value, field),
+  active_job_ids: readIds,
+  active_jobs: (value, field) =>
+    typeof value === 'number' ? readInteger(0, MAX_HELD)(value, field) : readIds(value, field),
   state: readState,
   shutdown: readBoolean,
   hostname: readName(MAX_NAME),
@@ -105,29 +94,22 @@ const readMembersOfBeat = readMembers({
   version: readName(MAX_NAME),
 });
 
-function readBeat(
-  body: JsonObject,
-  worker_id: string,
-  queues: string[] | undefined,
-  active_jobs: number | undefined,
-): WorkerBeat {
-  const {
-    state: reported = 'running',
-    shutdown,
-    hostname,
-    pid,
-    concurrency,
-    labels,
-    version,
-  } = readMembersOfBeat(body, '');
+/** Reads a heartbeat. `active_jobs` may be the ids or only their number. @throws {ApiError} 400 */
+export function readHeartbeat(body: Record<string, unknown>): Heartbeat {
+  const worker_id = readWorkerId(body.worker_id, 'worker_id');
+  const { visibility_timeout_ms, active_job_ids: ids, active_jobs: active, ...about } = readBody(body, '');
+  const { state: reported = 'running', shutdown, queues, hostname, pid, concurrency, labels, version } = about;
+  const listed = Array.isArray(active) ? active : undefined;
+  const named = listed || ids ? [...new Set([...(listed ?? []), ...(ids ?? [])])] : undefined;
+  // A worker that counts zero jobs holds none, the same as an empty list.
+  const job_ids = named ?? (active === 0 ? [] : undefined);
   const state = shutdown === true && reported !== 'stopped' ? 'shutting_down' : reported;
   // Where there is no process id, clients send 0.
   const facts = defined({ hostname, pid: pid || undefined, queues, concurrency, labels, version });
-  return { worker_id, state, facts, ...defined({ active_jobs }) };
+  const active_jobs = typeof active === 'number' ? active : named?.length;
+  const beat: WorkerBeat = { worker_id, state, facts, ...defined({ active_jobs }) };
+  return { worker_id, beat, ...defined({ job_ids, visibility_timeout_ms, queues }) };
 }
-
-const readActiveJobs: Reader<string[] | number> = (value, field) =>
-  typeof value === 'number' ? readInteger(0, MAX_HELD)(value, field) : readList(MAX_HELD, readString)(value, field);
 
 export interface HeartbeatAnswer {
   state: Directive;

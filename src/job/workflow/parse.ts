@@ -214,10 +214,7 @@ class TreeReader {
     }
   }
 
-  /**
-   * Most clients write a batch as a graph, with callbacks as steps named `on_failure` or `on-failure` that depend on
-   * all others. As ordinary steps they would never run after a failure.
-   */
+  /** Most clients write a batch as a graph whose callbacks (`on_failure`) are steps that depend on all others. */
   private findCallbacks(node: PlanNode): void {
     const named = new Map(node.children.map((child) => [child, callbackNamed(nodeAt(this, child))]));
     const parts = node.children.filter((child) => named.get(child) === undefined);

@@ -98,7 +98,6 @@ export class Run {
     this.followUp(parent, index, starts);
   }
 
-  /** A child of this node has ended. */
   private followUp(index: number, child: number, starts: number[]): void {
     const { kind, children } = nodeAt(this.plan, index);
     const intact = !this.broken[index];

@@ -22,7 +22,6 @@ declare module 'vitest' {
   interface Matchers<T = any> extends QueueMatchers {}
 }
 
-/** Jobs that a message lists. */
 const MAX_LISTED = 20;
 /** Levels of a value that a message shows. */
 const MAX_DEPTH = 5;

@@ -19,7 +19,6 @@ let isWatched = false;
 let promises = new WeakMap<WaitingState, Set<Promise<unknown>>>();
 let count = 0;
 
-/** How often work was begun. */
 function worksBegun(): number {
   return count;
 }
@@ -36,7 +35,6 @@ function watchWork(state: WaitingState): void {
   };
 }
 
-/** What still continues is ignored. */
 function forgetWork(): void {
   promises = new WeakMap();
 }
@@ -68,7 +66,6 @@ const AT_ONCE_MS = 1;
 interface Looked {
   name: string;
   stub: DurableObjectStub;
-  /** It has work under way. */
   busy: boolean;
   /** When it wakes by itself, epoch ms. */
   wakes: number | null;
@@ -86,7 +83,6 @@ export class World {
     private readonly restMs: number,
   ) {}
 
-  /** The clock, epoch ms. */
   get now(): number {
     return Date.now();
   }
