@@ -82,6 +82,7 @@ const SLOW = [
   'test/client/line.test.ts',
   'test/client/runner.test.ts',
   'test/directory/many.test.ts',
+  'test/http/access/bounds.test.ts',
   'test/http/access/secrets.test.ts',
   'test/http/export/odd-values.test.ts',
   'test/http/export/refusals.test.ts',

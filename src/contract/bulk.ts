@@ -140,13 +140,18 @@ export const bulk = {
     207: BulkEnqueued;
     422: BulkEnqueued | ErrorAnswer;
     errors: 409;
-  }>('/jobs/bulk', { ...DATA, takesIdempotencyKey: true }),
+  }>('/jobs/bulk', { ...DATA, bound: 'enqueue', takesIdempotencyKey: true }),
   /** Cancels many jobs. */
-  cancel: post<Acting>('/jobs/bulk/cancel', { audit: 'jobs.cancel', takesIdempotencyKey: true }),
+  cancel: post<Acting>('/jobs/bulk/cancel', { bound: 'list', audit: 'jobs.cancel', takesIdempotencyKey: true }),
   /** Retries many jobs. */
-  retry: post<Acting>('/jobs/bulk/retry', { audit: 'jobs.retry', takesIdempotencyKey: true }),
+  retry: post<Acting>('/jobs/bulk/retry', { bound: 'list', audit: 'jobs.retry', takesIdempotencyKey: true }),
   /** Removes many jobs that have ended. */
-  delete: post<Acting>('/jobs/bulk/delete', { audit: 'jobs.delete', scope: 'admin:purge', takesIdempotencyKey: true }),
+  delete: post<Acting>('/jobs/bulk/delete', {
+    bound: 'list',
+    audit: 'jobs.delete',
+    scope: 'admin:purge',
+    takesIdempotencyKey: true,
+  }),
   /** Shows the progress of an operation. */
   progress: get<{ query: WaitQuery; 200: OperationProgress; errors: 404 }>('/jobs/bulk/:id'),
   /** Stops an operation; finished changes are kept. */
@@ -170,11 +175,12 @@ export const operations = {
 /** Below `/ojs/v1/admin`, by filter alone. */
 export const operateByFilter = {
   /** Retries many jobs. */
-  retry: post<ActingByFilter>('/jobs/bulk/retry', { audit: 'jobs.retry', takesIdempotencyKey: true }),
+  retry: post<ActingByFilter>('/jobs/bulk/retry', { bound: 'list', audit: 'jobs.retry', takesIdempotencyKey: true }),
   /** Cancels many jobs. */
-  cancel: post<ActingByFilter>('/jobs/bulk/cancel', { audit: 'jobs.cancel', takesIdempotencyKey: true }),
+  cancel: post<ActingByFilter>('/jobs/bulk/cancel', { bound: 'list', audit: 'jobs.cancel', takesIdempotencyKey: true }),
   /** Removes many jobs that have ended. */
   delete: post<ActingByFilter>('/jobs/bulk/delete', {
+    bound: 'list',
     audit: 'jobs.delete',
     scope: 'admin:purge',
     takesIdempotencyKey: true,

@@ -48,26 +48,38 @@ export interface CheckpointResume {
 /** The routes of the SDKs, below `/ojs/v1`, and below that prefix twice. */
 export const sdkCheckpoints = {
   /** Saves a checkpoint. */
-  save: post<{ body: CheckpointReport; 200: CheckpointSaved; errors: 404 | 409 | 413 }>('/checkpoints/:id', REPORTS),
+  save: post<{ body: CheckpointReport; 200: CheckpointSaved; errors: 404 | 409 | 413 }>('/checkpoints/:id', {
+    ...REPORTS,
+    bound: 'job',
+  }),
   /** Shows the checkpoint of a job. */
-  show: get<{ 200: CheckpointAnswer; errors: 404 }>('/checkpoints/:id'),
+  show: get<{ 200: CheckpointAnswer; errors: 404 }>('/checkpoints/:id', { bound: 'job' }),
   /** Removes the checkpoint of a job. */
-  remove: del<{ body: AttemptName; 200: CheckpointDeleted; errors: 404 | 409 }>('/checkpoints/:id', DATA),
+  remove: del<{ body: AttemptName; 200: CheckpointDeleted; errors: 404 | 409 }>('/checkpoints/:id', {
+    ...DATA,
+    bound: 'job',
+  }),
   /** Shows whether a job has a checkpoint, and its contents. */
-  resume: get<{ 200: CheckpointResume; errors: 404 }>('/checkpoints/:id/resume'),
+  resume: get<{ 200: CheckpointResume; errors: 404 }>('/checkpoints/:id/resume', { bound: 'job' }),
 };
 
 /** Below `/ojs/v1`. */
 export const checkpoints = {
   /** Saves a checkpoint. */
-  save: put<{ body: CheckpointReport; 200: CheckpointSaved; errors: 404 | 409 | 413 }>('/jobs/:id/checkpoint', REPORTS),
+  save: put<{ body: CheckpointReport; 200: CheckpointSaved; errors: 404 | 409 | 413 }>('/jobs/:id/checkpoint', {
+    ...REPORTS,
+    bound: 'job',
+  }),
   /** Saves a checkpoint, like PUT. */
-  post: post<{ body: CheckpointReport; 200: CheckpointSaved; errors: 404 | 409 | 413 }>(
-    '/jobs/:id/checkpoint',
-    REPORTS,
-  ),
+  post: post<{ body: CheckpointReport; 200: CheckpointSaved; errors: 404 | 409 | 413 }>('/jobs/:id/checkpoint', {
+    ...REPORTS,
+    bound: 'job',
+  }),
   /** Shows the checkpoint of a job. */
-  show: get<{ 200: CheckpointAnswer; errors: 404 }>('/jobs/:id/checkpoint'),
+  show: get<{ 200: CheckpointAnswer; errors: 404 }>('/jobs/:id/checkpoint', { bound: 'job' }),
   /** Removes the checkpoint of a job. */
-  remove: del<{ body: AttemptName; 200: CheckpointDeleted; errors: 404 | 409 }>('/jobs/:id/checkpoint', DATA),
+  remove: del<{ body: AttemptName; 200: CheckpointDeleted; errors: 404 | 409 }>('/jobs/:id/checkpoint', {
+    ...DATA,
+    bound: 'job',
+  }),
 };

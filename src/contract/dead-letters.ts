@@ -96,9 +96,14 @@ const shared = {
   /** Counts the dead letters by queue, type and error. */
   stats: get<{ 200: DeadLetterStats }>('/dead-letter/stats'),
   /** Retries many dead letters. */
-  retryMany: post<Acting>('/dead-letter/retry', { audit: 'dead_letters.retry', takesIdempotencyKey: true }),
+  retryMany: post<Acting>('/dead-letter/retry', {
+    bound: 'list',
+    audit: 'dead_letters.retry',
+    takesIdempotencyKey: true,
+  }),
   /** Removes many dead letters. */
   deleteMany: del<Acting>('/dead-letter', {
+    bound: 'list',
     audit: 'dead_letters.delete',
     scope: 'admin:purge',
     takesIdempotencyKey: true,
@@ -106,11 +111,11 @@ const shared = {
   /** Retries a dead letter, in its queue or another one. */
   retry: post<{ body: { override?: RetryOverride }; 200: RetriedJobAnswer; errors: 404 | 409 | 422 }>(
     '/dead-letter/:id/retry',
-    { audit: 'dead_letter.retry' },
+    { bound: 'job', audit: 'dead_letter.retry' },
   ),
 };
 
-const DELETE = { audit: 'dead_letter.delete', scope: 'admin:purge' } as const;
+const DELETE = { bound: 'job', audit: 'dead_letter.delete', scope: 'admin:purge' } as const;
 
 /** Below `/ojs/v1`. */
 export const deadLetters = {
@@ -118,7 +123,7 @@ export const deadLetters = {
   list: get<{ query: CursorQuery & DeadLetterQuery; 200: DeadLetterList }>('/dead-letter'),
   ...shared,
   /** Shows a dead letter. */
-  show: get<{ 200: JobAnswer; errors: 404 }>('/dead-letter/:id'),
+  show: get<{ 200: JobAnswer; errors: 404 }>('/dead-letter/:id', { bound: 'job' }),
   /** Deletes the dead letters above an age. */
   purge: post<{
     query: WaitQuery & { queue?: string; older_than?: string };
@@ -127,7 +132,12 @@ export const deadLetters = {
     202: DeadLettersPurged;
     207: DeadLettersPurged;
     errors: 409;
-  }>('/dead-letter/purge', { audit: 'dead_letters.purge', scope: 'admin:purge', takesIdempotencyKey: true }),
+  }>('/dead-letter/purge', {
+    bound: 'list',
+    audit: 'dead_letters.purge',
+    scope: 'admin:purge',
+    takesIdempotencyKey: true,
+  }),
   /** Removes a dead letter. */
   delete: del<{ 200: { deleted: true; job_id: string }; errors: 404 | 409 }>('/dead-letter/:id', DELETE),
 };

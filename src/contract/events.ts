@@ -76,11 +76,11 @@ export const events = {
     200: Media<'text/event-stream'>;
     204: null;
     errors: 404;
-  }>('/jobs/:id/events', { token: 'read' }),
+  }>('/jobs/:id/events', { token: 'read', bound: 'job' }),
   /** Follows the progress of a job until it ends. */
   progress: get<{ fromServer: ProgressMessage; 200: Media<'text/event-stream'>; errors: 404 }>(
     '/jobs/:id/progress/stream',
-    { token: 'read' },
+    { token: 'read', bound: 'job' },
   ),
   /** Follows the events of a queue. */
   ofQueue: get<{
@@ -89,7 +89,7 @@ export const events = {
     200: Media<'text/event-stream'>;
     204: null;
     errors: 404;
-  }>('/queues/:name/events'),
+  }>('/queues/:name/events', { bound: 'queue' }),
   /** Opens a WebSocket to follow channels. */
   socket: get<{ fromClient: LiveRequest; fromServer: LiveMessage; 101: null; errors: 426 }>('/ws'),
 };

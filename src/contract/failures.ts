@@ -106,7 +106,7 @@ export const failures = {
     200: Operation | OperationPreview;
     202: Operation;
     errors: 409;
-  }>('/failures/:fingerprint/redrive', { audit: 'failure.redrive', takesIdempotencyKey: true }),
+  }>('/failures/:fingerprint/redrive', { bound: 'list', audit: 'failure.redrive', takesIdempotencyKey: true }),
   /** Deletes the jobs of a group permanently, including waiting ones. */
   discard: post<{
     query: WaitQuery;
@@ -115,6 +115,7 @@ export const failures = {
     202: Operation;
     errors: 409;
   }>('/failures/:fingerprint/discard', {
+    bound: 'list',
     audit: 'failure.discard',
     scope: 'admin:purge',
     takesIdempotencyKey: true,

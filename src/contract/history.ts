@@ -50,13 +50,13 @@ export interface JobRetries {
 /** Below `/ojs/v1`. */
 export const history = {
   /** Lists the failed attempts of a job, and the time of the next one. */
-  retries: get<{ 200: JobRetries; errors: 404 }>('/jobs/:id/retries'),
+  retries: get<{ 200: JobRetries; errors: 404 }>('/jobs/:id/retries', { bound: 'job' }),
   /** Lists the history of a job, oldest first. */
-  show: get<{ query: CursorQuery; 200: JobHistory; errors: 404 }>('/jobs/:id/history'),
+  show: get<{ query: CursorQuery; 200: JobHistory; errors: 404 }>('/jobs/:id/history', { bound: 'job' }),
   /** Rejected: the history of a job is deleted with the job. */
-  forget: del<{ 204: null; errors: 422 }>('/jobs/:id/history', DATA),
+  forget: del<{ 204: null; errors: 404 | 422 }>('/jobs/:id/history', { ...DATA, bound: 'job' }),
   /** Lists the history of a job, oldest first. */
-  showOfEvents: get<{ query: CursorQuery; 200: JobHistory; errors: 404 }>('/events/:id/history'),
+  showOfEvents: get<{ query: CursorQuery; 200: JobHistory; errors: 404 }>('/events/:id/history', { bound: 'job' }),
   /** Rejected: the history of a job is deleted with the job. */
-  forgetOfEvents: del<{ 204: null; errors: 422 }>('/events/:id/history', DATA),
+  forgetOfEvents: del<{ 204: null; errors: 404 | 422 }>('/events/:id/history', { ...DATA, bound: 'job' }),
 };

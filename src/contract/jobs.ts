@@ -271,6 +271,7 @@ export const jobs = {
     errors: 409 | 422 | 429;
   }>('/jobs', {
     ...DATA,
+    bound: 'enqueue',
     token: 'enqueue',
     takesIdempotencyKey: true,
   }),
@@ -279,40 +280,44 @@ export const jobs = {
     '/jobs/batch',
     {
       ...DATA,
+      bound: 'enqueue',
       takesIdempotencyKey: true,
     },
   ),
   /** Lists jobs, newest first. */
-  list: get<{ query: CursorQuery & JobQuery; 200: JobList }>('/jobs'),
+  list: get<{ query: CursorQuery & JobQuery; 200: JobList }>('/jobs', { bound: 'list' }),
   /** Counts jobs. */
-  count: get<{ query: JobQuery; 200: { count: number } }>('/jobs/count'),
+  count: get<{ query: JobQuery; 200: { count: number } }>('/jobs/count', { bound: 'list' }),
   /** Shows a job, and why it waits. */
-  show: get<{ 200: JobAnswer; errors: 404 }>('/jobs/:id', { token: 'read' }),
+  show: get<{ 200: JobAnswer; errors: 404 }>('/jobs/:id', { token: 'read', bound: 'job' }),
   /** Changes a waiting job. */
-  change: patch<{ body: JobChange; 200: JobAnswer; errors: 404 | 409 | 422 }>('/jobs/:id', DATA),
+  change: patch<{ body: JobChange; 200: JobAnswer; errors: 404 | 409 | 422 }>('/jobs/:id', { ...DATA, bound: 'job' }),
   /** Cancels a job that has not ended. */
-  cancel: del<{ 200: JobAnswer; errors: 404 | 409 }>('/jobs/:id', DATA),
+  cancel: del<{ 200: JobAnswer; errors: 404 | 409 }>('/jobs/:id', { ...DATA, bound: 'job' }),
   /** Cancels a job, like DELETE. */
-  cancelByPost: post<{ 200: JobAnswer; errors: 404 | 409 }>('/jobs/:id/cancel', DATA),
+  cancelByPost: post<{ 200: JobAnswer; errors: 404 | 409 }>('/jobs/:id/cancel', { ...DATA, bound: 'job' }),
   /** Makes a pending job available. */
-  activate: post<{ 200: JobAnswer; errors: 404 | 409 }>('/jobs/:id/activate', DATA),
+  activate: post<{ 200: JobAnswer; errors: 404 | 409 }>('/jobs/:id/activate', { ...DATA, bound: 'job' }),
 };
 
 /** Below `/ojs/v1/admin`. */
 export const inspectedJobs = {
   /** Shows a job with its policy, errors and reason; with `timeline` its whole story. */
-  show: get<{ query: { timeline?: boolean }; 200: InspectedJob; errors: 404 }>('/jobs/:id'),
+  show: get<{ query: { timeline?: boolean }; 200: InspectedJob; errors: 404 }>('/jobs/:id', { bound: 'job' }),
   /** Changes a waiting job. */
   change: patch<{ body: JobChange; 200: JobAnswer; errors: 404 | 409 | 422 }>('/jobs/:id', {
+    bound: 'job',
     judgesMembers: true,
     audit: 'job.change',
   }),
   /** Retries a job, optionally with changes. */
   retry: post<{ body: RetriedJob; 200: RetriedJobAnswer; errors: 404 | 409 | 413 | 422 }>('/jobs/:id/retry', {
+    bound: 'job',
     audit: 'job.retry',
   }),
   /** Answers for a step without a result; a job that waits for its next try continues. */
   answerStep: put<{ body: { result: unknown }; 200: JobAnswer; errors: 404 | 409 | 413 }>('/jobs/:id/steps/:name', {
+    bound: 'job',
     audit: 'job.step',
   }),
   /** Enqueues a copy of a job. */
@@ -321,11 +326,11 @@ export const inspectedJobs = {
     201: Enqueued;
     200: Deduplicated | Accumulated;
     errors: 404 | 409 | 413 | 422 | 429;
-  }>('/jobs/:id/clone', { audit: 'job.clone', takesIdempotencyKey: true }),
+  }>('/jobs/:id/clone', { bound: 'job', audit: 'job.clone', takesIdempotencyKey: true }),
   /** Makes a waiting job available now. */
-  runNow: post<{ 200: JobAnswer; errors: 404 | 409 }>('/jobs/:id/activate', { audit: 'job.activate' }),
+  runNow: post<{ 200: JobAnswer; errors: 404 | 409 }>('/jobs/:id/activate', { bound: 'job', audit: 'job.activate' }),
   /** Cancels a job that has not ended. */
-  cancel: post<{ 200: JobAnswer; errors: 404 | 409 }>('/jobs/:id/cancel', { audit: 'job.cancel' }),
+  cancel: post<{ 200: JobAnswer; errors: 404 | 409 }>('/jobs/:id/cancel', { bound: 'job', audit: 'job.cancel' }),
 };
 
 interface InspectedQuery extends CursorQuery, JobQuery {
@@ -341,5 +346,5 @@ interface InspectedQuery extends CursorQuery, JobQuery {
 /** Below `/ojs/v1/admin`: it stands before the operations on many. */
 export const jobItems = {
   /** Lists jobs without their payload. */
-  list: get<{ query: InspectedQuery; 200: JobItems }>('/jobs'),
+  list: get<{ query: InspectedQuery; 200: JobItems }>('/jobs', { bound: 'list' }),
 };

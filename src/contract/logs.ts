@@ -18,7 +18,10 @@ export interface LogReport extends AttemptName {
 /** Below `/ojs/v1`. */
 export const logs = {
   /** Shows the newest log lines of all attempts of a job. */
-  show: get<{ 200: JobLog; errors: 404 }>('/jobs/:id/log'),
+  show: get<{ 200: JobLog; errors: 404 }>('/jobs/:id/log', { bound: 'job' }),
   /** Adds lines to the log of a running job. */
-  add: post<{ body: LogReport; 200: { accepted: number }; errors: 404 | 409 }>('/jobs/:id/log', REPORTS),
+  add: post<{ body: LogReport; 200: { accepted: number }; errors: 404 | 409 }>('/jobs/:id/log', {
+    ...REPORTS,
+    bound: 'job',
+  }),
 };

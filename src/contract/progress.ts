@@ -54,11 +54,17 @@ export type ProgressMessage = ProgressStep | ProgressEnd;
 /** Below `/ojs/v1`. */
 export const progress = {
   /** Reports the progress of an attempt. */
-  report: put<{ body: ProgressReport; 200: JobProgress; errors: 404 | 409 }>('/jobs/:id/progress', REPORTS),
+  report: put<{ body: ProgressReport; 200: JobProgress; errors: 404 | 409 }>('/jobs/:id/progress', {
+    ...REPORTS,
+    bound: 'job',
+  }),
   /** Reports the progress of an attempt, like PUT. */
-  post: post<{ body: ProgressReport; 200: JobProgress; errors: 404 | 409 }>('/jobs/:id/progress', REPORTS),
+  post: post<{ body: ProgressReport; 200: JobProgress; errors: 404 | 409 }>('/jobs/:id/progress', {
+    ...REPORTS,
+    bound: 'job',
+  }),
   /** Reports the progress of the job in `job_id`. */
   ofWorker: post<{ body: ProgressReport; 200: JobProgress; errors: 404 | 409 }>('/workers/progress', REPORTS),
   /** Shows the progress of a job. */
-  show: get<{ 200: JobProgress; errors: 404 }>('/jobs/:id/progress', { token: 'read' }),
+  show: get<{ 200: JobProgress; errors: 404 }>('/jobs/:id/progress', { token: 'read', bound: 'job' }),
 };

@@ -62,20 +62,26 @@ export interface QueueGroupList extends Page<QueueGroup> {
 /** Below `/ojs/v1`. */
 export const queueGroups = {
   /** Shows a group: its jobs, its limits, and why its jobs wait. */
-  show: get<{ 200: QueueGroupDetail }>('/queues/:name/groups/:group'),
+  show: get<{ 200: QueueGroupDetail; errors: 404 }>('/queues/:name/groups/:group', { bound: 'queue' }),
   /** Changes the limits, the weight or the pause of one group. */
   change: put<{ body: GroupChange; 200: QueueGroupDetail; errors: 404 | 409 | 422 }>('/queues/:name/groups/:group', {
+    bound: 'queue',
     judgesMembers: true,
     audit: 'group.change',
   }),
   /** Removes the limits, weight and pause of a group. */
-  restore: del<{ 200: QueueGroupDetail }>('/queues/:name/groups/:group', { audit: 'group.restore' }),
+  restore: del<{ 200: QueueGroupDetail; errors: 404 }>('/queues/:name/groups/:group', {
+    bound: 'queue',
+    audit: 'group.restore',
+  }),
   /** Pauses a group: its jobs wait until it is resumed. Those of other groups continue. */
   pause: post<{ 200: QueueGroupDetail; errors: 404 | 409 }>('/queues/:name/groups/:group/pause', {
+    bound: 'queue',
     audit: 'group.pause',
   }),
   /** Ends the pause of a group. */
   resume: post<{ 200: QueueGroupDetail; errors: 404 | 409 }>('/queues/:name/groups/:group/resume', {
+    bound: 'queue',
     audit: 'group.resume',
   }),
 };

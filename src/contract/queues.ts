@@ -274,24 +274,28 @@ export const queues = {
   /** Lists the queues by name. */
   list: get<{ query: CursorQuery; 200: QueueSummaryList }>('/queues'),
   /** Shows a queue with its settings and counts. */
-  show: get<{ 200: QueueDetail; errors: 404 }>('/queues/:name'),
+  show: get<{ 200: QueueDetail; errors: 404 }>('/queues/:name', { bound: 'queue' }),
   /** Counts the jobs of a queue; zeros for one that does not exist. */
-  stats: get<{ 200: QueueStatistics }>('/queues/:name/stats'),
+  stats: get<{ 200: QueueStatistics; errors: 404 }>('/queues/:name/stats', { bound: 'queue' }),
   /** Pauses a queue: it accepts jobs but hands none out. */
-  pause: post<{ 200: QueuePaused; errors: 404 | 409 }>('/queues/:name/pause', { audit: 'queue.pause' }),
+  pause: post<{ 200: QueuePaused; errors: 404 | 409 }>('/queues/:name/pause', { bound: 'queue', audit: 'queue.pause' }),
   /** Ends a pause or a drain. */
-  resume: post<{ 200: QueueResumed; errors: 404 | 409 }>('/queues/:name/resume', { audit: 'queue.resume' }),
+  resume: post<{ 200: QueueResumed; errors: 404 | 409 }>('/queues/:name/resume', {
+    bound: 'queue',
+    audit: 'queue.resume',
+  }),
   /** Shows the settings of a queue: its own, and the effective ones. */
-  config: get<{ 200: QueueSettings }>('/queues/:name/config'),
+  config: get<{ 200: QueueSettings; errors: 404 }>('/queues/:name/config', { bound: 'queue' }),
   /** Changes the given settings. Creates the queue if it does not exist. */
-  configure: put<{ body: QueueConfigChange; 200: QueueConfigured; errors: 422 }>('/queues/:name/config', {
+  configure: put<{ body: QueueConfigChange; 200: QueueConfigured; errors: 404 | 422 }>('/queues/:name/config', {
+    bound: 'queue',
     judgesMembers: true,
     audit: 'queue.configure',
   }),
   /** Counts the jobs that have not ended, by priority. */
-  priorities: get<{ 200: Priorities }>('/queues/:name/priority-stats'),
+  priorities: get<{ 200: Priorities; errors: 404 }>('/queues/:name/priority-stats', { bound: 'queue' }),
   /** Lists the groups with waiting or running jobs, noisy groups first. */
-  groups: get<{ query: PageQuery; 200: QueueGroupList }>('/queues/:name/groups'),
+  groups: get<{ query: PageQuery; 200: QueueGroupList; errors: 404 }>('/queues/:name/groups', { bound: 'queue' }),
 };
 
 /** Below `/ojs/v1`. */
@@ -302,7 +306,7 @@ export const queueManagement = {
     audit: 'queue.create',
   }),
   /** Drains a queue: it hands out its jobs but accepts none. */
-  drain: post<{ 200: QueueDraining; errors: 404 }>('/queues/:name/drain', { audit: 'queue.drain' }),
+  drain: post<{ 200: QueueDraining; errors: 404 }>('/queues/:name/drain', { bound: 'queue', audit: 'queue.drain' }),
   /** Deletes jobs of a queue permanently. A longer purge continues by itself. */
   purge: post<{
     query: WaitQuery;
@@ -311,11 +315,11 @@ export const queueManagement = {
     202: Purged;
     207: Purged;
     errors: 404;
-  }>('/queues/:name/purge', { audit: 'queue.purge', scope: 'admin:purge' }),
+  }>('/queues/:name/purge', { bound: 'queue', audit: 'queue.purge', scope: 'admin:purge' }),
   /** Deletes a queue and all its ended jobs. */
   remove: del<{ query: WaitQuery & QueueRemoval; body: QueueRemoval; 202: QueueDeletion; errors: 404 | 409 }>(
     '/queues/:name',
-    { audit: 'queue.delete', scope: 'admin:purge' },
+    { bound: 'queue', audit: 'queue.delete', scope: 'admin:purge' },
   ),
 };
 
@@ -324,15 +328,18 @@ export const adminQueues = {
   /** Lists the queues with their counts and statistics. */
   list: get<{ query: OverviewQuery; 200: QueueOverviewList }>('/queues'),
   /** Shows a queue with its statistics and settings. */
-  show: get<{ query: Included; 200: InspectedQueue; errors: 404 }>('/queues/:name'),
+  show: get<{ query: Included; 200: InspectedQueue; errors: 404 }>('/queues/:name', { bound: 'queue' }),
   /** Pauses a queue: it accepts jobs but hands none out. */
-  pause: post<{ 200: QueuePaused; errors: 404 | 409 }>('/queues/:name/pause', { audit: 'queue.pause' }),
+  pause: post<{ 200: QueuePaused; errors: 404 | 409 }>('/queues/:name/pause', { bound: 'queue', audit: 'queue.pause' }),
   /** Ends a pause or a drain. */
-  resume: post<{ 200: QueueResumed; errors: 404 | 409 }>('/queues/:name/resume', { audit: 'queue.resume' }),
+  resume: post<{ 200: QueueResumed; errors: 404 | 409 }>('/queues/:name/resume', {
+    bound: 'queue',
+    audit: 'queue.resume',
+  }),
   /** Changes the given settings. */
-  configure: put<{ query: Included; body: QueueConfigChange; 200: InspectedQueueConfigured; errors: 422 }>(
+  configure: put<{ query: Included; body: QueueConfigChange; 200: InspectedQueueConfigured; errors: 404 | 422 }>(
     '/queues/:name/config',
-    { judgesMembers: true, audit: 'queue.configure' },
+    { bound: 'queue', judgesMembers: true, audit: 'queue.configure' },
   ),
   /** Deletes jobs of a queue permanently. A longer purge continues by itself. */
   purge: del<{
@@ -341,5 +348,5 @@ export const adminQueues = {
     200: PurgedByOperator | OperationPreview;
     202: PurgedByOperator;
     errors: 404;
-  }>('/queues/:name/jobs', { audit: 'queue.purge', scope: 'admin:purge' }),
+  }>('/queues/:name/jobs', { bound: 'queue', audit: 'queue.purge', scope: 'admin:purge' }),
 };

@@ -41,7 +41,10 @@ interface WaitQuery {
 /** Below `/ojs/v1`. */
 export const results = {
   /** Returns the result of a job; waits for its end if requested. */
-  one: get<{ query: WaitQuery; 200: JobResult; errors: 404 | 408 | 410 }>('/jobs/:id/result', { token: 'read' }),
+  one: get<{ query: WaitQuery; 200: JobResult; errors: 404 | 408 | 410 }>('/jobs/:id/result', {
+    token: 'read',
+    bound: 'job',
+  }),
   /** Returns the results of up to 1000 jobs. */
-  many: post<{ body: JobIds; 200: JobResults }>('/jobs/results', DATA),
+  many: post<{ body: JobIds; 200: JobResults }>('/jobs/results', { ...DATA, bound: 'list' }),
 };

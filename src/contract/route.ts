@@ -11,6 +11,12 @@ export type Method = (typeof METHODS)[number];
 /** The scope that a key needs; `key`: any key will do; `public`: none is asked for. */
 export type Needed = Scope | 'key' | 'public';
 
+/**
+ * What a key with bounds gets: one job, lists of what lies inside, enqueues and queues inside; `any`: what
+ * concerns no jobs. Absent: nothing, as 403.
+ */
+export type Bound = 'job' | 'enqueue' | 'list' | 'queue' | 'any';
+
 /** What a route says beyond its method and path. */
 export interface RouteRules {
   /**
@@ -40,6 +46,7 @@ export interface RouteRules {
   toWorker?: boolean;
   /** What a token must allow to be used here; absent: no token is. */
   token?: 'read' | 'signals' | 'enqueue';
+  bound?: Bound;
   /** Pages of any origin may call: what is in the path is a key. */
   anyOrigin?: boolean;
 }

@@ -1,5 +1,6 @@
 /** Who asks, and the login of browsers. */
 import type { Role, Scope } from '../job/access';
+import type { Bounds } from '../job/bounds';
 import { DATA, del, get, post } from './route';
 
 /** Who asks, and what they may do. */
@@ -12,6 +13,9 @@ export interface Session {
   /** `custom`: a set of scopes other than the roles. */
   role: Role;
   scopes: readonly Scope[];
+  /** Of a key made at run time: its id, and what it may see; absent: everything. */
+  key_id?: string;
+  bounds?: Bounds;
   /** The server hides parts of what jobs carry from this key. */
   redacts: boolean;
 }
@@ -24,7 +28,7 @@ export interface Login {
 /** Below `/ojs/v1/admin`. */
 export const sessions = {
   /** Shows the caller and its scopes. */
-  show: get<{ 200: Session }>('/session', { scope: 'key' }),
+  show: get<{ 200: Session }>('/session', { scope: 'key', bound: 'any' }),
   /** Logs a browser in: the key goes into a cookie that no script can read. */
   logIn: post<{ body: Login; 200: Session; errors: 401 | 403 | 429 }>('/session', {
     ...DATA,

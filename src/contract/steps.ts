@@ -45,13 +45,19 @@ export interface SignalAnswer extends JobAnswer {
 /** Below `/ojs/v1`. */
 export const steps = {
   /** Shows the recorded steps, sleeps and signals. */
-  list: get<{ 200: JobSteps; errors: 404 }>('/jobs/:id/steps'),
+  list: get<{ 200: JobSteps; errors: 404 }>('/jobs/:id/steps', { bound: 'job' }),
   /** Shows one of them, with its result however large it is. */
-  show: get<{ 200: { job_id: string; name: string } & JobStep; errors: 404 }>('/jobs/:id/steps/:name'),
+  show: get<{ 200: { job_id: string; name: string } & JobStep; errors: 404 }>('/jobs/:id/steps/:name', {
+    bound: 'job',
+  }),
   /** Records a step, a sleep, or the timeout of a signal. */
-  record: put<{ body: StepReport; 200: StepRecorded; errors: 404 | 409 }>('/jobs/:id/steps/:name', REPORTS),
+  record: put<{ body: StepReport; 200: StepRecorded; errors: 404 | 409 }>('/jobs/:id/steps/:name', {
+    ...REPORTS,
+    bound: 'job',
+  }),
   /** Sends a signal to a job. */
   signal: post<{ body: { payload?: unknown }; 200: SignalAnswer; errors: 404 | 409 }>('/jobs/:id/signals/:name', {
+    bound: 'job',
     ...DATA,
     token: 'signals',
   }),

@@ -165,7 +165,7 @@ export interface RetryPreview {
 /** From the root on: outside `/ojs/v1`, or aliases that old clients look for elsewhere. */
 export const system = {
   /** Lists the features of the deployment. */
-  manifest: get<{ 200: Manifest }>('/ojs/manifest'),
+  manifest: get<{ 200: Manifest }>('/ojs/manifest', { bound: 'any' }),
   /** Shows whether the deployment is healthy. */
   health: get<{ 200: Healthy; 503: Unhealthy }>('/health', { scope: 'public' }),
   /** Shows whether the deployment is ready: healthy, with valid variables. */
@@ -185,7 +185,7 @@ export const system = {
 /** Below `/ojs/v1`. */
 export const surroundings = {
   /** Lists the steps around the enqueue and the run of a job. */
-  middleware: get<{ 200: Middleware }>('/middleware'),
+  middleware: get<{ 200: Middleware }>('/middleware', { bound: 'any' }),
 };
 
 /** Below `/ojs/v1/admin`. */

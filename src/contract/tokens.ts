@@ -49,9 +49,16 @@ export interface UrlSignal {
 /** Below `/ojs/v1`. */
 export const tokens = {
   /** Makes a token for a browser. */
-  create: post<{ body: TokenRequest; 201: Token; errors: 403 }>('/tokens', { ...DATA, scope: 'key' }),
+  create: post<{ body: TokenRequest; 201: Token; errors: 403 | 404 }>('/tokens', {
+    ...DATA,
+    scope: 'key',
+    bound: 'any',
+  }),
   /** Makes a URL that sends a signal to a job. */
-  signalUrl: post<{ body: SignalUrlRequest; 201: SignalUrl }>('/jobs/:id/tokens', DATA),
+  signalUrl: post<{ body: SignalUrlRequest; 201: SignalUrl; errors: 404 }>('/jobs/:id/tokens', {
+    ...DATA,
+    bound: 'job',
+  }),
 };
 
 const BY_URL = { scope: 'public', anyOrigin: true } as const;

@@ -8,6 +8,7 @@ import type { App, AppContext, AppEnv } from './context';
 import { answerError, answerNoRoute } from './errors';
 import { audit } from './middleware/audit';
 import { authentication, everything, redaction } from './middleware/auth';
+import { bounds } from './middleware/bounds';
 import { cors, foreignPages, preflight } from './middleware/cors';
 import { accepted } from './request/accepted';
 import { releaseRoom } from './request/held';
@@ -92,7 +93,7 @@ export function createApp({ trusted = false, ready }: AppOptions = {}): App {
   const app: App = new Hono<AppEnv>();
   const access = trusted ? [everything] : [foreignPages, preflight, authentication];
   const outer = [requestId, cors, protocolVersion, frontDoor];
-  const checks = [...outer, ...access, configuration(ready), redaction, refusedHeaders];
+  const checks = [...outer, ...access, configuration(ready), bounds, redaction, refusedHeaders];
   for (const route of ROUTES) {
     const answer = surrounded([...checks, accepted(route)], route.handler);
     app.on(route.method, route.path, (c) => answer(c, route));

@@ -3,6 +3,7 @@ import type { Context, Hono } from 'hono';
 import type { Env } from '../config';
 import type { Media } from '../contract/route';
 import type { Role, Scope } from '../job/access';
+import type { Bounds } from '../job/bounds';
 import type { Redactor } from '../job/redaction';
 import type { TokenRights } from '../job/token';
 import { readsPlainJsonOnly } from './ojs';
@@ -17,6 +18,10 @@ export interface Caller {
   scopes: readonly Scope[];
   /** Distinguishes keys without a name; reveals nothing of the key itself. Null without a key. */
   key_hint: string | null;
+  /** Of a key made at run time: its id, the hash of its secret, and what it may see. A token has those of its key. */
+  key_id?: string;
+  key_hash?: string;
+  bounds?: Bounds;
   /** What a token allows, in the place of scopes. */
   token?: TokenRights & { jti: unknown; end: number };
 }
@@ -35,6 +40,8 @@ export interface AppEnv {
     page?: Hold;
     /** The caller; absent on routes that need no key. */
     caller?: Caller;
+    /** The queues within the bounds of its key; absent: all. */
+    queues?: string[] | undefined;
     /** What the body may have as members; absent: any. */
     members?: KnownMembers;
     /** The body of the request, and its answer before redaction: the source of the audit log. */

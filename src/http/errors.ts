@@ -18,6 +18,7 @@ const HINTS: Record<ErrorCode, string> = {
   forbidden: 'Use a key that has the scope named in details.required_scope.',
   token_expired: 'Make a new token or URL, or ask for one.',
   token_scope: 'Use an API key, or a token that allows this request.',
+  outside_key: 'Use a key whose bounds, in details.bounds, contain what is asked for.',
   method_not_allowed: 'Use one of the methods in the Allow header.',
   not_found: 'Check the spelling; ended jobs are removed after their retention.',
   duplicate: 'The job exists already: read it, or omit the id to get a new one.',

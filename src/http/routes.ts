@@ -107,7 +107,7 @@ export function rulesElsewhere(method: string, path: string): Rules {
   const scope = isPublic(path) ? 'public' : defaultScope(method, path);
   // A browser asks before it sends a request, and without what that will bring.
   const asked = method === 'OPTIONS' ? FOR_PAGES.find(({ fits }) => fits.test(path)) : undefined;
-  return { scope, ...asked?.rules };
+  return { scope, bound: 'any', ...asked?.rules };
 }
 
 /** Routes that pages of other origins may use. */

@@ -1,5 +1,6 @@
 /** What a key may do: scopes, the roles that are named sets of them, and the keys as `API_KEYS` writes them. */
-import { invalidConfiguration } from './errors';
+import { BOUNDS, type Bounds, readBounds } from './bounds';
+import { apiErrorData, invalidConfiguration } from './errors';
 import { didYouMean } from './near-miss';
 
 /**
@@ -32,6 +33,8 @@ export interface ApiKey {
   key: string;
   scopes: readonly Scope[];
   name?: string;
+  /** Absent: everything. */
+  bounds?: Bounds;
 }
 
 export function roleOf(scopes: readonly Scope[]): Role {
@@ -40,7 +43,7 @@ export function roleOf(scopes: readonly Scope[]): Role {
   return names.find((name) => isSame(ROLES[name])) ?? 'custom';
 }
 
-const MEMBERS = ['key', 'role', 'scopes', 'name'];
+const MEMBERS = ['key', 'role', 'scopes', 'name', 'queues', 'types', 'groups'];
 
 /** What no key separated by commas contains: such text was meant as JSON, and lost its brackets. */
 const JSON_SIGNS = /[{}":]/;
@@ -52,8 +55,9 @@ const ASSIGNMENT = /^(?:key|name|role|scopes?)=/i;
 const UNSET = ['undefined', 'null'];
 
 /**
- * Reads `API_KEYS`: a JSON array of `{key, role?, scopes?, name?}`, or keys separated by commas or spaces. A key with
- * neither role nor scopes may do everything. Unknown members are refused; no message quotes the text.
+ * Reads `API_KEYS`: a JSON array of `{key, role?, scopes?, name?, queues?, types?, groups?}`, or keys separated by
+ * commas or spaces. A key with neither role nor scopes may do everything. Unknown members are refused; no message
+ * quotes the text.
  * @throws {ApiError} 500 `invalid_configuration`
  */
 export function readApiKeys(text: unknown): ApiKey[] {
@@ -117,7 +121,23 @@ function readKey(entry: unknown, index: number): ApiKey {
   }
   const ofRole = role === undefined ? [] : ROLES[role as keyof typeof ROLES];
   const given = role === undefined && scopes === undefined ? SCOPES : [...ofRole, ...readScopes(scopes, index)];
-  return { key, scopes: completed(given), ...(name !== undefined && { name: name as string }) };
+  const bounds = boundsOf(entry as Record<string, unknown>, index);
+  return {
+    key,
+    scopes: completed(given),
+    ...(name !== undefined && { name: name as string }),
+    ...(bounds && { bounds }),
+  };
+}
+
+function boundsOf(entry: Record<string, unknown>, index: number): Bounds | undefined {
+  const empty = BOUNDS.find((kind) => entry[kind] === null);
+  if (empty) throw wrong(`entry ${index}: ${empty} must be a list of patterns; leave it out for no bound`);
+  try {
+    return readBounds(entry);
+  } catch (error) {
+    throw wrong(`entry ${index}: ${apiErrorData(error)?.message}`);
+  }
 }
 
 function readScopes(scopes: unknown, index: number): readonly Scope[] {

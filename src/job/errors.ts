@@ -14,6 +14,7 @@ export type ErrorCode =
   | 'forbidden'
   | 'token_expired'
   | 'token_scope'
+  | 'outside_key'
   | 'method_not_allowed'
   | 'not_found'
   | 'duplicate'

@@ -24,6 +24,8 @@ export interface JobFilter {
   /** The job must have them all. */
   tags?: string[];
   group?: string;
+  /** Its group must fit one of these: a name, or the beginning of names and `*`. */
+  groups?: string[];
   priority?: Range;
   /** Attempts begun. */
   attempt?: Range;
@@ -66,7 +68,8 @@ export function bindingsOf(filter: JobFilter): number {
   const given = [...ends, filter.error_type, filter.dead, filter.group].filter((value) => value !== undefined);
   const ofFields = fields.reduce((sum, { values }) => sum + 1 + values.length, 0);
   const ofTypes = types.reduce((sum, pattern) => sum + bindingsOfPattern(partsOf(pattern)), 0);
-  return ofTypes + tags.length + ofFields + given.length;
+  const ofGroups = (filter.groups ?? []).reduce((sum, pattern) => sum + bindingsOfPattern(partsOf(pattern)), 0);
+  return ofGroups + ofTypes + tags.length + ofFields + given.length;
 }
 
 /** A pattern cut at its wildcards; without any it is all `first`, and `rest` is absent. */

@@ -32,9 +32,9 @@ export async function enqueueBulk(c: AppContext): Promise<Answer<BulkEnqueued, 2
   const idempotency = await readIdempotency(c, body, body.idempotency_key);
   const ctx = parseContext(c);
   const entries = await readEntries(jobs, ctx);
-  const readable = valuesOf(entries);
+  const readable = entries.flatMap((entry, index) => (entry.ok ? [{ ...entry.value, index }] : []));
   refuseTooMuch(readable.map(({ job }) => job));
-  await mayCreate(c, readable);
+  await mayCreate(c, readable, true);
   const { outcomes, replayed } = await enqueueMany(c.env, entries, idempotency);
   const brief = prefersMinimal(c);
   const telling = new Telling(variables, brief, replayed ? ctx.trace : undefined);

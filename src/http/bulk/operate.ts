@@ -8,6 +8,7 @@ import type { Selection } from '../../job/filter';
 import type { BulkAction, BulkAnswer } from '../../rpc/operations';
 import { type Answer, type AppContext, json } from '../context';
 import type { JsonObject } from '../request/body';
+import { within } from '../request/bounds';
 import { filterFromBody } from '../request/filter/read';
 import { beginKeyed, REPLAYED } from '../request/idempotency';
 import { integerParam } from '../request/query';
@@ -29,7 +30,7 @@ export async function previewOf(
   select: (now: number) => Selection,
 ): Promise<Answer<OperationPreview> | undefined> {
   if (optional(body, 'dry_run', readBoolean) !== true) return undefined;
-  return json(c, renderPreview(action, await countMatches(c.env, action, select(Date.now()))));
+  return json(c, renderPreview(action, await countMatches(c.env, action, within(c, select(Date.now())))));
 }
 
 /** The same for jobs named by `filter`. @throws {ApiError} as {@link previewOf}, and as {@link operateByFilter} */
@@ -63,9 +64,8 @@ export async function operateOn(
   select(Date.now());
   const keyed = (await beginKeyed(c, body))?.operation;
   // Ages count from the beginning.
-  const selection = keyed
-    ? select(keyed.started_at, keyed.replayed ? keyed.started_at : undefined)
-    : select(Date.now());
+  const asked = keyed ? select(keyed.started_at, keyed.replayed ? keyed.started_at : undefined) : select(Date.now());
+  const selection = within(c, asked);
   const summary = await operate(c.env, action, selection, readWaitMs(c), { ...options, keyed });
   return { summary, headers: { ...locationOf(summary), ...(keyed?.replayed && REPLAYED) } };
 }
@@ -88,7 +88,7 @@ export async function allOrNoneByFilter(
 ): Promise<BulkAnswer & { replayed: boolean }> {
   filterFromBody(body.filter, Date.now());
   const keyed = await beginKeyed(c, body);
-  const selection = filterFromBody(body.filter, keyed?.operation.started_at ?? Date.now());
+  const selection = within(c, filterFromBody(body.filter, keyed?.operation.started_at ?? Date.now()));
   const answer = await actOnMatches(c.env, action, selection, keyed);
   return { ...answer, replayed: answer.applied && keyed?.operation.replayed === true };
 }

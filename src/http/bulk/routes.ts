@@ -8,6 +8,7 @@ import { formatInstant } from '../../job/time';
 import type { BulkAction, BulkAnswer } from '../../rpc/operations';
 import { type Answer, type AppContext, json } from '../context';
 import { type JsonObject, MAX_BATCH_BYTES, readBody } from '../request/body';
+import { boundsOf, outsideKey } from '../request/bounds';
 import { beginKeyed, REPLAYED } from '../request/idempotency';
 import { readAtomicity, readIds } from '../request/many-jobs';
 import { listMembers, pageOf, readPaging } from '../request/pagination';
@@ -55,6 +56,8 @@ async function act(c: AppContext, action: Action) {
 }
 
 async function byIds(c: AppContext, action: Action, body: JsonObject, atomic: boolean) {
+  const bounds = boundsOf(c);
+  if (bounds) throw outsideKey(bounds, 'A key with bounds names jobs by filter: {"ids": […]}.', { field: 'job_ids' });
   const ids = readIds(body.job_ids, 'job_ids', 'ids');
   if (ids.length === 0) throw invalidRequest('job_ids', 'job_ids must name at least one job.');
   const keyed = await beginKeyed(c, body);

@@ -27,6 +27,7 @@ import { allOrNoneByFilter, operateByFilter as operate, previewByFilter } from '
 import { allOrNoneSummary, answerSummary, notApplied } from '../bulk/render';
 import { type Answer, type AppContext, json } from '../context';
 import { MAX_BATCH_BYTES, readBody } from '../request/body';
+import { pageSeen } from '../request/bounds';
 import { filterFromQuery } from '../request/filter/read';
 import { holdPage } from '../request/held';
 import { REPLAYED } from '../request/idempotency';
@@ -121,7 +122,7 @@ async function list(c: AppContext) {
     return json(c, { items, ...listMembers(paging, { total, hasMore, nextCursor: null }), ...counts });
   }
   const [page, counts] = await Promise.all([listJobs(c.env, selection, paging), countsOf(c, selection)]);
-  return json(c, { items: page.jobs.map(render), ...listMembers(paging, page), ...counts });
+  return json(c, { items: page.jobs.map(render), ...listMembers(paging, pageSeen(c, page)), ...counts });
 }
 
 /** How many jobs of the list are in each state, whichever it shows; on request. */

@@ -54,7 +54,7 @@ export async function enqueueParsed(
   const headers = {
     ...(isNew && { Location: `/ojs/v1/jobs/${view.record.id}` }),
     ...(brief && MINIMAL),
-    ...(replayed ? REPLAYED : limitHeaders([view])),
+    ...(replayed ? REPLAYED : limitHeaders(c, [view])),
     ...warned.headers,
   };
   const telling = new Telling(variables, brief, replayed ? ctx.trace : undefined);
@@ -83,11 +83,11 @@ export async function enqueueBatch(c: AppContext): Promise<Answer<BatchAnswer, 2
     : parseEach(entriesIn(body, 'jobs'), 'jobs', parseJob, ctx);
   const parsed = await Promise.all(entries.map(withFingerprint));
   refuseTooMuch(parsed.map(({ job }) => job));
-  await mayCreate(c, parsed);
+  await mayCreate(c, parsed, true);
   const { jobs: views, replayed } = await across.enqueueAll(c.env, parsed, { idempotency });
   const brief = prefersMinimal(c);
   const warned = warningsOf(views, ctx.unknown);
-  const applied = { ...(replayed ? REPLAYED : limitHeaders(views)), ...(brief && MINIMAL) };
+  const applied = { ...(replayed ? REPLAYED : limitHeaders(c, views)), ...(brief && MINIMAL) };
   const headers = { ...applied, ...warned.headers };
   if (!brief && !replayed && !c.get('redact')) {
     return jsonText(c, writeBatch(views, parsed, variables, warned.members), 201, headers);

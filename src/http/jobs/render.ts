@@ -26,7 +26,9 @@ export function answerJob<Own extends object>(c: AppContext, view: JobView, own?
 }
 
 /** The headers of an answer to an enqueue; none without limits. */
-export function limitHeaders(jobs: readonly EnqueuedJob[]): Record<string, string> {
+export function limitHeaders(c: AppContext, jobs: readonly EnqueuedJob[]): Record<string, string> {
+  // What is left of a queue or of a limit is a number of others.
+  if (c.get('caller')?.bounds) return {};
   const standing = jobs[0]?.standing;
   return {
     ...pressureHeaders(jobs),

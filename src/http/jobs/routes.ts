@@ -2,6 +2,7 @@
 import { countJobs, listJobs } from '../../across/job-list';
 import { jobs } from '../../contract/jobs';
 import { type AppContext, json } from '../context';
+import { pageSeen } from '../request/bounds';
 import { filterFromQuery } from '../request/filter/read';
 import { holdPage } from '../request/held';
 import { listMembers, readPaging } from '../request/pagination';
@@ -27,7 +28,7 @@ async function list(c: AppContext) {
   const paging = readPaging(c);
   const selection = filterFromQuery(c, Date.now());
   await holdPage(c, paging);
-  const page = await listJobs(c.env, selection, paging);
+  const page = pageSeen(c, await listJobs(c.env, selection, paging));
   return json(c, { jobs: envelopesOf(c, page.jobs), ...listMembers(paging, page) });
 }
 

@@ -13,6 +13,7 @@ import { formatInstant } from '../../job/time';
 import { type Attempt, attemptsOf, type TimelineEntry, timelineOf } from '../../job/timeline';
 import type { JobStory } from '../../rpc/queue';
 import type { AppContext } from '../context';
+import { boundsOf, isInside, pageSeen, queuesWithin, within } from '../request/bounds';
 import { searchMembers } from '../request/pagination';
 import { stepsShown } from '../steps/routes';
 import { envelopeOf } from './render';
@@ -69,15 +70,17 @@ function renderCheckpoint({ sequence, created_at, content }: JobStory['checkpoin
 async function parentOf(c: AppContext, id: unknown): Promise<contract.JobRelative | undefined> {
   if (typeof id !== 'string') return undefined;
   const found = isUuidV7(id) ? await withJob(c.env, id, (queue) => queue.get(id)) : undefined;
-  return found?.ok ? briefOf(c, unwrap(found)) : { id };
+  return found?.ok && isInside(boundsOf(c), unwrap(found)) ? briefOf(c, unwrap(found)) : { id };
 }
 
 /** The first jobs that this one's handler enqueued, as far as the newest jobs contain them. */
 async function childrenOf(c: AppContext, { id, created_at }: JobRecord): Promise<contract.JobStory['children']> {
   const fields = [{ path: '.meta."parent_id"', values: [JSON.stringify(id)] }];
   const paging = { limit: MAX_CHILDREN, offset: 0, most: CHILDREN_BUDGET };
-  const page = await listJobs(c.env, { filter: { fields, created: { min: created_at } } }, paging);
-  return { items: page.jobs.map((view) => briefOf(c, view)), ...searchMembers(page) };
+  const bounds = boundsOf(c);
+  if (bounds) c.set('queues', await queuesWithin(c.env, bounds));
+  const page = await listJobs(c.env, within(c, { filter: { fields, created: { min: created_at } } }), paging);
+  return { items: page.jobs.map((view) => briefOf(c, view)), ...searchMembers(pageSeen(c, page)) };
 }
 
 function briefOf(c: AppContext, view: JobView): contract.JobRelative {

@@ -21,7 +21,7 @@ export async function readIdempotency(
   body: JsonObject,
   inBody?: unknown,
 ): Promise<IdempotencyKey | undefined> {
-  const { token } = c.get('caller') ?? {};
+  const { token, bounds, key_id, key_hint } = c.get('caller') ?? {};
   const header = token ? `token:${token.jti}` : c.req.header(HEADER);
   let key: string | undefined;
   if (header !== undefined) {
@@ -36,7 +36,8 @@ export async function readIdempotency(
   // Wherever the key is, and whichever wins, the request is the same.
   const { idempotency_key: _, ...asked } = body;
   const hash = await fingerprintOf({ method: c.req.method, path: c.req.path, body: asked });
-  return { key, hash };
+  // What a key with bounds did is not answered to others.
+  return { key: bounds ? `${key_id ?? key_hint}:${key}` : key, hash };
 }
 
 /**

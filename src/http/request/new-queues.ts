@@ -7,6 +7,7 @@ import { statsOf } from '../../across/statistics';
 import { notFound, unwrap } from '../../job/errors';
 import { queueObject } from '../../rpc/stubs';
 import type { AppContext } from '../context';
+import { insideOnly } from './bounds';
 
 /** Its maximum length: it is kept in the attachment of a socket. */
 const MAX_CREATOR = 100;
@@ -18,8 +19,16 @@ export function creatorOf(c: AppContext): string | undefined {
   return (caller.name ?? caller.key_hint ?? undefined)?.slice(0, MAX_CREATOR);
 }
 
-/** Call before a request that may create these queues. @throws {ApiError} 429 above its key's bound for a day */
-export async function mayCreate(c: AppContext, places: readonly { queue: string }[]): Promise<void> {
+/**
+ * Call before a request that may create these queues, with the jobs that it brings to them, if any.
+ * @throws {ApiError} 403 outside the bounds of its key; 429 above its key's bound for a day
+ */
+export async function mayCreate(
+  c: AppContext,
+  places: Parameters<typeof insideOnly>[1],
+  isBatch = false,
+): Promise<void> {
+  await insideOnly(c, places, isBatch);
   await admitQueues(c.env, creatorOf(c), places);
 }
 

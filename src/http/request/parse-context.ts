@@ -4,9 +4,12 @@ import type { ParseContext } from '../../job/envelope/parse';
 import { readTrace } from '../../job/trace';
 import { UnknownMembers } from '../../job/unknown-members';
 import type { AppContext } from '../context';
+import { boundsOf } from './bounds';
 
 export function parseContext(c: AppContext): ParseContext {
   const trace = readTrace(c.req.header('traceparent'), c.req.header('tracestate'));
   const unknown = new UnknownMembers();
-  return { now: Date.now(), readTarget: readTargetUrl(c.env), unknown, ...(trace && { trace }) };
+  const bounds = boundsOf(c);
+  const given = { ...(trace && { trace }), ...(bounds && { bounds }) };
+  return { now: Date.now(), readTarget: readTargetUrl(c.env), unknown, ...given };
 }

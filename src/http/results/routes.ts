@@ -10,6 +10,7 @@ import { TERMINAL_STATES } from '../../job/states';
 import { type AppContext, json } from '../context';
 import { envelopeOf } from '../jobs/render';
 import { readBody } from '../request/body';
+import { boundsOf, isInside } from '../request/bounds';
 import { readIds } from '../request/many-jobs';
 import { callJob } from '../request/path';
 import { textParam } from '../request/query';
@@ -75,9 +76,10 @@ async function manyResults(c: AppContext) {
   const ids = [...new Set(readIds(given, 'ids', 'jobs'))];
   const found = await readJobs(c.env, ids);
   const results: Record<string, JobResult> = {};
-  const omitted = [...found.omitted];
+  const omitted = boundsOf(c) ? [] : [...found.omitted];
   let chars = 0;
-  for (const view of found.jobs) {
+  const bounds = boundsOf(c);
+  for (const view of found.jobs.filter((one) => isInside(bounds, one))) {
     const { id } = view.record;
     if (chars > MAX_ANSWER_CHARS) omitted.push(id);
     else results[id] = render(c, view);

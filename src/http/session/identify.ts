@@ -146,10 +146,11 @@ async function callerWith(keys: readonly ApiKey[], token: string): Promise<Calle
   return found;
 }
 
-async function knownBy({ key, scopes, name }: ApiKey): Promise<Known> {
+async function knownBy({ key, scopes, name, bounds }: ApiKey): Promise<Known> {
   const digest = await sha256(key);
   const hint = hexOf(new Uint8Array(digest, 0, 3));
-  return { digest, caller: { open: false, name: name ?? null, role: roleOf(scopes), scopes, key_hint: hint } };
+  const caller = { open: false, name: name ?? null, role: roleOf(scopes), scopes, key_hint: hint };
+  return { digest, caller: bounds ? { ...caller, bounds } : caller };
 }
 
 function sha256(text: string): Promise<ArrayBuffer> {

@@ -5,6 +5,7 @@
 import { generateCookie } from 'hono/cookie';
 import { readAccess, readConfig } from '../../config';
 import { sessions } from '../../contract/session';
+import { defined } from '../../job/envelope/fields';
 import { invalidRequest, refusal } from '../../job/errors';
 import { type AppContext, type Caller, json, noContent, seesEverything } from '../context';
 import { readBody } from '../request/body';
@@ -43,12 +44,10 @@ function logOut(c: AppContext) {
 }
 
 function show(c: AppContext, caller: Caller, headers: Record<string, string> = {}) {
-  const { open, name, role, scopes } = caller;
+  const { open, name, role, scopes, key_id, bounds } = caller;
   const redacts = readConfig(c.env).redact !== undefined && !seesEverything(caller);
-  return json(c, { authenticated: true as const, open, name, role, scopes, redacts }, 200, {
-    'Cache-Control': 'no-store',
-    ...headers,
-  });
+  const who = { authenticated: true as const, open, name, role, scopes, ...defined({ key_id, bounds }), redacts };
+  return json(c, who, 200, { 'Cache-Control': 'no-store', ...headers });
 }
 
 /**

@@ -1,12 +1,13 @@
 /** Makes tokens for browsers, and URLs that send one signal. */
 import { readTokens } from '../../config';
 import { tokens } from '../../contract/tokens';
-import { refusal } from '../../job/errors';
+import { notFound, refusal } from '../../job/errors';
 import { formatInstant } from '../../job/time';
-import { readEnd, readSignalRights, readTokenRights, signalUrl, signToken } from '../../job/token';
+import { readEnd, readSignalRights, readTokenRights, signalUrl, signToken, type TokenRights } from '../../job/token';
 import { refuseOthers } from '../../job/unknown-members';
 import { type AppContext, may, unredacted } from '../context';
 import { readBody } from '../request/body';
+import { boundsOf, insideOnly, seesJob } from '../request/bounds';
 import { pathParam } from '../request/path';
 import { serve } from '../route';
 import { SCOPE_OF } from './bearer';
@@ -21,6 +22,7 @@ async function create(c: AppContext) {
   const { expires_in, ...given } = await readBody(c);
   refuseOthers(given, ['job', 'read', 'signals', 'enqueue'], ['expires_in']);
   const rights = readTokenRights(given);
+  await refuseBeyond(c, rights);
   for (const [right, scope] of Object.entries(SCOPE_OF)) {
     if (!(right in rights) || may(c, scope)) continue;
     const message = `A token with ${right} needs a key with the scope ${scope}.`;
@@ -29,6 +31,14 @@ async function create(c: AppContext) {
   const end = readEnd(expires_in, 'tocsin', Date.now());
   const token = await signToken(readTokens(c.env), 'tocsin', rights, issue(c, end));
   return unredacted(c, { token, expires_at: formatInstant(end) }, 201, NOT_KEPT);
+}
+
+/** The rights of a token lie within the bounds of the key that makes it. @throws {ApiError} 403, 404 */
+async function refuseBeyond(c: AppContext, { job, enqueue }: TokenRights): Promise<void> {
+  const bounds = boundsOf(c);
+  if (!bounds) return;
+  if (job !== undefined && !(await seesJob(c, bounds, job))) throw notFound('job', job);
+  if (enqueue) await insideOnly(c, [{ queue: enqueue.queue, job: enqueue }], false);
 }
 
 async function createUrl(c: AppContext) {

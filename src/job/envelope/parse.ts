@@ -2,6 +2,7 @@
  * Reads a job as a producer sends it; nothing else decides whether one is valid. `options` wins over the top level,
  * `null` counts as absent (except `type`, `args`); server-managed members are ignored, unknown ones stored and echoed.
  */
+import { type Bounds, onlyName } from '../bounds';
 import { invalidRequest, unsupported } from '../errors';
 import { groupOf } from '../group';
 import { suggestion } from '../near-miss';
@@ -58,6 +59,8 @@ export interface ParseContext {
   path?: string;
   /** Where a job goes that names no queue. Default: {@link DEFAULT_QUEUE}. */
   queue?: string;
+  /** Of the key that enqueues: where they leave one queue or group, a job that names none has that one. */
+  bounds?: Bounds;
   /** The trace of the request; a job that names none belongs to it. */
   trace?: Trace;
   /** Reads the URL that a job names as its target. Absent: none may. */
@@ -105,7 +108,7 @@ export function parseJob(input: Record<string, unknown>, ctx: ParseContext): Par
     accepted: ctx.accepted === true,
     inOptions: false,
     body,
-    queue: ctx.queue ?? DEFAULT_QUEUE,
+    queue: ctx.queue ?? onlyName(ctx.bounds?.queues) ?? DEFAULT_QUEUE,
     priority: 0,
     pending: false,
     start: undefined,
@@ -114,6 +117,7 @@ export function parseJob(input: Record<string, unknown>, ctx: ParseContext): Par
     limit: undefined,
   };
   readOptions(input, options, read);
+  if (groupOf(body) === undefined) setDefined(body, 'group', onlyName(ctx.bounds?.groups));
   if (id !== undefined && read.unique?.policy.on_conflict === 'accumulate') {
     const why = 'a newcomer may become a part of another job. Repeat the request under an Idempotency-Key instead';
     throw invalidRequest(`${prefix}id`, `${prefix}id cannot be combined with jobs that accumulate: ${why}.`);
@@ -137,8 +141,14 @@ export function parseJob(input: Record<string, unknown>, ctx: ParseContext): Par
   setDefined(job, 'limit', read.limit);
   setDefined(job, 'group', groupOf(body));
   const parsed: ParsedJob = { queue: read.queue, job, body };
-  setDefined(parsed, 'unique', read.unique);
+  setDefined(parsed, 'unique', read.unique && ctx.bounds ? apart(read.unique, parsed, ctx.bounds) : read.unique);
   return parsed;
+}
+
+/** A key that is bound by queues or groups must not meet, nor change, the jobs of others. */
+function apart({ policy, dimensions }: UniqueRequest, { queue, job }: ParsedJob, bounds: Bounds): UniqueRequest {
+  const own = { ...(bounds.queues && { queue }), ...(bounds.groups && { group: job.group }) };
+  return { policy, dimensions: { ...dimensions, ...own } };
 }
 
 /** Reads the options that are there: of `options`, else of the top level, unless it is absent or null in both. */

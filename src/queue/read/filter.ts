@@ -87,10 +87,12 @@ function conditionOn(filter: JobFilter, columns: Columns): Fragment {
     if (range?.min !== undefined) add(`(${column}) >= ?`, ...inside, range.min);
     if (range?.max !== undefined) add(`(${column}) <= ?`, ...inside, range.max);
   };
-  if (filter.types) {
-    const patterns = filter.types.map((pattern) => conditionOnText(columns.type, partsOf(pattern)));
+  const addPatterns = (column: string, texts: readonly string[]) => {
+    const patterns = texts.map((text) => conditionOnText(column, partsOf(text)));
     add(patterns.map(({ sql }) => sql).join(' OR ') || '0', ...patterns.flatMap(({ bindings }) => bindings));
-  }
+  };
+  if (filter.types) addPatterns(columns.type, filter.types);
+  if (filter.groups) addPatterns(groupIn(columns.document, columns.prefix), filter.groups);
   addRange(columns.priority, filter.priority);
   addRange(columns.attempt, filter.attempt, ...(columns.running ?? []));
   addRange(columns.created, filter.created);

@@ -3,6 +3,7 @@ import { readName, readObject, readQueueName, readString } from '../../../job/en
 import { invalidRequest } from '../../../job/errors';
 import type { FieldCondition, JobFilter, Range, Selection } from '../../../job/filter';
 import type { AppContext } from '../../context';
+import { within } from '../bounds';
 import { unknownName } from '../members';
 import { listParam, oneOf, queueParam, withPlus } from '../query';
 import {
@@ -84,7 +85,9 @@ export function filterFromQuery(c: AppContext, now: number): Selection {
   if (parent !== undefined) fields.push({ path: readFieldPath('meta.parent_id'), values: [JSON.stringify(parent)] });
   if (fields.length > 0) filter.fields = atMost(fields, MAX_FIELDS, fieldsName(c));
   const queues = queueParam(c, 'queue');
-  return { filter: affordable(filter), ...(queues && { queues }) };
+  const selection = within(c, { filter, ...(queues && { queues }) });
+  affordable(selection.filter);
+  return selection;
 }
 
 /** A parameter that has one value. @throws {ApiError} 400 when it is repeated, because that is ambiguous */

@@ -1,0 +1,36 @@
+/** What a key with bounds gets of each kind of route (`RouteRules.bound`). */
+import type { Bound } from '../../contract/route';
+import { type Bounds, fits } from '../../job/bounds';
+import { notFound } from '../../job/errors';
+import type { AppContext } from '../context';
+import { boundsOf, outsideKey, queuesWithin, seesJob } from '../request/bounds';
+import { pathParam } from '../request/path';
+import type { Check } from '../route';
+
+const KINDS: Record<Bound, (c: AppContext, bounds: Bounds) => Promise<void> | void> = {
+  any: () => undefined,
+  // By patterns alone, where the entries are known: `insideOnly`.
+  enqueue: () => undefined,
+  job: async (c, bounds) => {
+    const id = pathParam(c, 'id');
+    // One answer for all that it may not see: that of a queue would say that the job was there once.
+    if (!(await seesJob(c, bounds, id))) throw notFound('job', id);
+  },
+  list: async (c, bounds) => c.set('queues', await queuesWithin(c.env, bounds)),
+  queue: (c, bounds) => {
+    const queue = pathParam(c, 'name');
+    if (!fits(bounds, { queue })) throw notFound('queue', queue);
+    if (bounds.types || bounds.groups) {
+      throw outsideKey(bounds, 'A key that is bound by types or groups sees no queue as a whole.');
+    }
+  },
+};
+
+/** @throws {ApiError} 403 `outside_key`; 404 for what lies outside, as for what does not exist */
+export const bounds: Check = async (c, { bound, scope }) => {
+  const within = boundsOf(c);
+  if (!within || scope === 'public') return undefined;
+  if (!bound) throw outsideKey(within, 'This request is not offered to keys with bounds.');
+  await KINDS[bound](c, within);
+  return undefined;
+};

@@ -1,0 +1,95 @@
+/** What a key with bounds sees of many jobs, and what it may enqueue. Without bounds: everything. */
+import { readJobs, withJob } from '../../across/locate';
+import { allQueues } from '../../across/queues';
+import type { Env } from '../../config';
+import { type Bounded, type Bounds, fits, intersection, onlyName } from '../../job/bounds';
+import { parseObject } from '../../job/envelope/fields';
+import { type ApiError, refusal, unwrap } from '../../job/errors';
+import type { Selection } from '../../job/filter';
+import { groupOf } from '../../job/group';
+import type { JobBody, JobView } from '../../job/record';
+import { MAX_QUEUES_AT_ONCE } from '../../rpc/directory';
+import type { AppContext } from '../context';
+
+export const boundsOf = (c: AppContext): Bounds | undefined => c.get('caller')?.bounds;
+
+export function outsideKey(bounds: Bounds, message: string, details: object = {}): ApiError {
+  return refusal(403, 'outside_key', message, { details: { bounds, ...details } });
+}
+
+export function isInside(bounds: Bounds | undefined, { record: { queue, type, body } }: JobView): boolean {
+  if (!bounds) return true;
+  const group = bounds.groups && (groupOf((parseObject(body) ?? {}) as Pick<JobBody, 'group' | 'rate_limit'>) ?? null);
+  return fits(bounds, { queue, type, ...(group !== undefined && { group }) });
+}
+
+/** Is there such a job, and inside? @throws {ApiError} where its queue cannot be read */
+export async function seesJob(c: AppContext, bounds: Bounds, id: string): Promise<boolean> {
+  const found = await withJob(c.env, id, (queue) => queue.get(id));
+  return found.ok || found.error.code !== 'not_found' ? isInside(bounds, unwrap(found)) : false;
+}
+
+/** A page without the number of jobs that were looked at, where others' jobs are among them. */
+export function pageSeen<T extends { searched?: number }>(c: AppContext, page: T): T | Omit<T, 'searched'> {
+  const { types, groups } = boundsOf(c) ?? {};
+  const { searched: _, ...rest } = page;
+  return types || groups ? rest : page;
+}
+
+/** Jobs, or the queues of other writes, as a request brings them. */
+interface Brought {
+  queue: string;
+  job?: { id?: string; type: string; group?: string };
+  /** Its place in the request. Default: among these. */
+  index?: number;
+}
+
+/** @param isBatch errors say the place of an entry @throws {ApiError} 403 `outside_key` */
+export async function insideOnly(c: AppContext, brought: readonly Brought[], isBatch: boolean): Promise<void> {
+  const bounds = boundsOf(c);
+  if (!bounds) return;
+  const at = (entry: Brought) => (isBatch ? { index: entry.index ?? brought.indexOf(entry) } : {});
+  for (const entry of brought) {
+    const { queue, job } = entry;
+    const named: Bounded = job ? { queue, type: job.type, group: job.group ?? null } : { queue };
+    if (!fits(bounds, named)) throw outsideKey(bounds, 'This key may not enqueue such a job.', at(entry));
+  }
+  const ids = brought.flatMap(({ job }) => job?.id ?? []);
+  if (ids.length === 0) return;
+  const { jobs, omitted } = await readJobs(c.env, ids);
+  const foreign = [...omitted, ...jobs.filter((view) => !isInside(bounds, view)).map(({ record }) => record.id)];
+  const taken = brought.find(({ job }) => job?.id !== undefined && foreign.includes(job.id));
+  if (taken) throw outsideKey(bounds, 'This id is not free to this key; leave it out to get a new one.', at(taken));
+}
+
+/** The queues of which a key with bounds sees jobs; as of now. @throws {ApiError} 403 if they are too many */
+export async function queuesWithin(env: Env, bounds: Bounds): Promise<string[] | undefined> {
+  const { queues } = bounds;
+  if (!queues) return undefined;
+  const named = queues.map((pattern) => onlyName([pattern]));
+  if (named.every((name) => name !== undefined)) return named;
+  const names: string[] = [];
+  for await (const page of allQueues(env)) {
+    names.push(...page.map(({ name }) => name).filter((queue) => fits(bounds, { queue })));
+    if (names.length > MAX_QUEUES_AT_ONCE)
+      throw outsideKey(bounds, 'Too many queues lie within the bounds of this key.');
+  }
+  return names;
+}
+
+/** What of a selection the key of this request sees. @throws {ApiError} 403 for a type that cannot be narrowed */
+export function within(c: AppContext, { filter, queues }: Selection): Selection {
+  const bounds = boundsOf(c);
+  if (!bounds) return { filter, ...(queues && { queues }) };
+  const known = c.get('queues');
+  const seen = known && queues ? queues.filter((queue) => known.includes(queue)) : (known ?? queues);
+  const types = bounds.types && (filter.types ? intersection(filter.types, bounds.types) : bounds.types);
+  if (bounds.types && !types)
+    throw outsideKey(bounds, 'type must lie within the types of this key.', { field: 'type' });
+  const hasNone = types?.length === 0 || (filter.group !== undefined && !fits(bounds, { group: filter.group }));
+  const groups = filter.group === undefined ? bounds.groups : undefined;
+  return {
+    filter: { ...filter, ...(types && { types }), ...(groups && { groups }) },
+    ...(hasNone ? { queues: [] } : seen && { queues: seen }),
+  };
+}

@@ -1,0 +1,278 @@
+/** Keys with bounds: two parties share a deployment, and nothing of the one reaches the other, by whichever route. */
+import { beforeAll, describe, expect, it } from 'vitest';
+import { ROUTES } from '../../../src/http/routes';
+import { type Bounds, fits, within } from '../../../src/job/bounds';
+import { type Json, TestServer, UNKNOWN_ID, V1 } from '../../support/server';
+
+/** One key by each kind of bound. Acme's are the queues `acme-*`, the types `acme.*` and the group `acme`. */
+const KEYS: Record<string, Bounds> = {
+  queues: { queues: ['acme-*'] },
+  types: { types: ['acme.*'] },
+  groups: { groups: ['acme'] },
+  all: { queues: ['acme-mail'], types: ['acme.*'], groups: ['acme'] },
+};
+
+const server = TestServer.with({
+  API_KEYS: JSON.stringify([
+    { key: 'root' },
+    ...Object.entries(KEYS).map(([key, bounds]) => ({ key, role: 'admin', name: key, ...bounds })),
+  ]),
+  TOKEN_SECRET: 'n'.repeat(32),
+});
+
+const as = (key: string) => ({ Authorization: `Bearer ${key}` });
+const call = (key: string, method: string, path: string, body?: unknown, headers: Record<string, string> = {}) =>
+  server.call(method, path, body, { ...as(key), ...headers });
+
+async function enqueue(party: 'acme' | 'zeta', queue = `${party}-mail`): Promise<string> {
+  const body = { type: `${party}.send`, args: [party], options: { queue, group: party, tags: [party] } };
+  const { status, body: answer } = await call('root', 'POST', `${V1}/jobs`, body);
+  expect(status).toBe(201);
+  return answer.id as string;
+}
+
+const all = async () => {
+  const { body } = await call('root', 'GET', `${V1}/admin/jobs?per_page=100`);
+  return JSON.stringify(body.items);
+};
+
+/** What the other party has: ids of its jobs, one that waits and one that is gone. */
+let zeta: { id: string; gone: string };
+let acme: string;
+
+beforeAll(async () => {
+  acme = await enqueue('acme');
+  const [id, gone] = [await enqueue('zeta'), await enqueue('zeta')];
+  await call('root', 'POST', `${V1}/jobs/bulk/cancel`, { job_ids: [gone] });
+  const removed = await call('root', 'POST', `${V1}/jobs/bulk/delete`, { job_ids: [gone], confirm: true });
+  expect(removed.body).toMatchObject({ items: [{ status: 'deleted' }] });
+  zeta = { id, gone };
+});
+
+const ROUTES_WITH_KEY = ROUTES.filter(({ scope }) => scope !== 'public');
+
+/** A route's path with the other's names. */
+const pathOf = (path: string, id: string) =>
+  path
+    .replace(':id', id)
+    .replace(':name', path.includes('/queues/') ? 'zeta-mail' : 'zeta')
+    .replace(/:\w+/g, 'zeta');
+
+const BODIES = (id: string): unknown[] => [
+  {},
+  { ids: [id], job_ids: [id], job_id: id, confirm: true },
+  { filter: { ids: [id] }, confirm: true },
+  { filter: { queue: 'zeta-mail' }, confirm: true, dry_run: true },
+  { filter: { older_than: 'PT0S' }, older_than: 'PT0S', confirm: true, atomicity: 'atomic' },
+  { type: 'zeta.send', args: [], options: { queue: 'zeta-mail', group: 'zeta' } },
+  { jobs: [{ type: 'zeta.send', args: [], options: { queue: 'zeta-mail', group: 'zeta' } }] },
+  { type: 'acme.send', args: [], id, options: { queue: 'acme-mail', group: 'acme' } },
+  { queues: ['zeta-mail'], worker_id: 'zeta', job_id: id, job: id, read: true, expires_in: '15m' },
+];
+
+const QUERIES = ['', '?queue=zeta-mail', '?type=zeta.send', '?group=zeta', '?q=zeta', '?counts=true&per_page=100'];
+
+/** What an answer says beside what the request itself brought. */
+const said = (body: unknown, ...brought: string[]) =>
+  brought.reduce((text, part) => text.replaceAll(part, ''), JSON.stringify(body));
+
+/** What a key with bounds gets of each route that is not about one job. The others are refused to it. */
+const KINDS: Record<string, string> = {
+  any: 'GET /ojs/manifest, GET middleware, GET admin/session, POST tokens',
+  enqueue: 'POST jobs, POST jobs/batch, POST jobs/bulk',
+  list: `GET jobs, GET jobs/count, GET admin/jobs, POST jobs/results,
+    POST jobs/bulk/cancel, POST jobs/bulk/retry, POST jobs/bulk/delete,
+    POST admin/jobs/bulk/cancel, POST admin/jobs/bulk/retry, POST admin/jobs/bulk/delete,
+    POST dead-letter/retry, DELETE dead-letter, POST dead-letter/purge, POST admin/dead-letter/retry,
+    DELETE admin/dead-letter, POST admin/failures/:fingerprint/redrive, POST admin/failures/:fingerprint/discard`,
+  queue: `GET queues/:name, DELETE queues/:name, GET queues/:name/stats, GET queues/:name/config,
+    PUT queues/:name/config, GET queues/:name/priority-stats, GET queues/:name/events, GET queues/:name/groups,
+    POST queues/:name/pause, POST queues/:name/resume, POST queues/:name/drain, POST queues/:name/purge,
+    GET queues/:name/groups/:group, PUT queues/:name/groups/:group, DELETE queues/:name/groups/:group,
+    POST queues/:name/groups/:group/pause, POST queues/:name/groups/:group/resume, GET admin/queues/:name,
+    POST admin/queues/:name/pause, POST admin/queues/:name/resume, PUT admin/queues/:name/config,
+    DELETE admin/queues/:name/jobs`,
+};
+
+const ABOUT_ONE_JOB = /^[A-Z]+ (admin\/)?(jobs|dead-letter|events|checkpoints|ojs\/v1\/checkpoints)\/:id(?!\/(n?ack)$)/;
+
+it('each route says what a key with bounds gets of it; one that does not is refused', () => {
+  const short = ({ method, path }: { method: string; path: string }) => `${method} ${path.replace(`${V1}/`, '')}`;
+  const said = ROUTES_WITH_KEY.map((route) => [short(route), route.bound ?? 'none']);
+  const listed = Object.entries(KINDS).flatMap(([kind, routes]) => routes.split(/,\s+/).map((route) => [route, kind]));
+  const kinds = new Map(listed as [string, string][]);
+  const expected = said.map(([route = '']) => [
+    route,
+    kinds.get(route) ?? (ABOUT_ONE_JOB.test(route) ? 'job' : 'none'),
+  ]);
+  expect(said).toEqual(expected);
+  expect([...kinds.keys()].filter((route) => !said.some(([known]) => known === route))).toEqual([]);
+});
+
+describe.each(Object.keys(KEYS))('a key that is bound by %s', (key) => {
+  it('learns nothing of another party and changes nothing of it, by any route', async () => {
+    const before = await all();
+    for (const { method, path, bound } of ROUTES_WITH_KEY) {
+      const bodies = method === 'GET' ? [undefined] : BODIES(zeta.id);
+      const queries = method === 'GET' ? QUERIES : [''];
+      for (const body of bodies) {
+        for (const query of queries) {
+          const sent = pathOf(path, zeta.id) + query;
+          const answer = await call(key, method, sent, body);
+          const name = `${method} ${sent} ${JSON.stringify(body)}: ${answer.status} ${JSON.stringify(answer.body)}`;
+          const isWhole = bound === 'list' || bound === 'any' || bound === 'enqueue';
+          if (!isWhole) expect([name, answer.status === 403 || answer.status === 404]).toEqual([name, true]);
+          const heads = [...answer.headers].filter(([header]) => header !== 'x-request-id');
+          const text = said([answer.body, heads], zeta.id, sent, 'zeta-mail', 'zeta.send', '"zeta"');
+          expect([name, text.includes('zeta')]).toEqual([name, false]);
+          // What it asked for by the other's names alone is empty.
+          if (query.includes('zeta') && answer.status === 200 && bound === 'list') {
+            expect([name, answer.body.jobs ?? answer.body.items ?? []]).toEqual([name, []]);
+          }
+        }
+      }
+    }
+    expect(await all()).toBe(before);
+  });
+
+  it("gets for another's job, whether it exists or not, the answer of an unknown id", async () => {
+    for (const { method, path } of ROUTES_WITH_KEY.filter((route) => route.bound === 'job')) {
+      for (const body of method === 'GET' ? [undefined] : [undefined, {}, '[', { override: { queue: 'zeta-mail' } }]) {
+        const [of, gone, unknown] = await Promise.all(
+          [zeta.id, zeta.gone, UNKNOWN_ID].map(async (id) => {
+            const answer = await call(key, method, pathOf(path, id), body);
+            const { request_id: _, ...error } = answer.body.error ?? { request_id: '' };
+            return said({ status: answer.status, error }, id);
+          }),
+        );
+        expect([method, path, of]).toEqual([method, path, unknown]);
+        expect([method, path, gone]).toEqual([method, path, unknown]);
+        expect(unknown).toContain('404');
+      }
+    }
+  });
+
+  it('lists and counts what lies inside', async () => {
+    const inside = key === 'all' || key === 'queues' ? 'acme-mail' : 'shared';
+    const own = inside === 'shared' ? await enqueue('acme', 'shared') : acme;
+    if (inside === 'shared') await enqueue('zeta', 'shared');
+    const { body } = await call(key, 'GET', `${V1}/jobs`);
+    const ids = (body.jobs ?? []).map(({ id }) => id);
+    expect(ids).toContain(own);
+    expect((body.jobs ?? []).every(({ type, queue, group }) => fits(KEYS[key], { type, queue, group } as Json))).toBe(
+      true,
+    );
+    const { body: counted } = await call(key, 'GET', `${V1}/jobs/count`);
+    expect(counted.count).toBe(ids.length);
+    const { body: items } = await call(key, 'GET', `${V1}/admin/jobs?counts=true`);
+    expect(items.items).toHaveLength(ids.length);
+    expect(Object.values(items.counts as Record<string, number>).reduce((sum, count) => sum + count)).toBe(ids.length);
+    expect([body, items].map((list) => 'searched' in list)).toEqual(
+      [key === 'queues', key === 'queues'].map((it) => it && 'searched' in body),
+    );
+    const { body: results } = await call(key, 'POST', `${V1}/jobs/results`, { ids: [own, zeta.id] });
+    expect(results).toMatchObject({ results: { [own]: {} }, missing: [zeta.id] });
+    expect((await call(key, 'GET', `${V1}/jobs/${own}`)).status).toBe(200);
+  });
+
+  it('enqueues inside its bounds only, and the refusal says the entry and the bounds', async () => {
+    const inside = { type: 'acme.send', args: [], options: { queue: 'acme-mail', group: 'acme' } };
+    const outside = { type: 'zeta.send', args: [], options: { queue: 'zeta-mail', group: 'zeta' } };
+    expect((await call(key, 'POST', `${V1}/jobs`, inside)).status).toBe(201);
+    const refused = { status: 403, body: { error: { code: 'outside_key', details: { bounds: KEYS[key] } } } };
+    const before = await all();
+    expect(await call(key, 'POST', `${V1}/jobs`, outside)).toMatchObject(refused);
+    for (const path of ['batch', 'bulk']) {
+      const answer = await call(key, 'POST', `${V1}/jobs/${path}`, { jobs: [inside, outside] });
+      expect(answer).toMatchObject({ status: 403, body: { error: { code: 'outside_key', details: { index: 1 } } } });
+    }
+    const clone = await call(key, 'POST', `${V1}/admin/jobs/${acme}/clone`, { queue: 'elsewhere' });
+    // A queue does not matter to keys that are not bound by queues.
+    expect(clone.status).toBe(KEYS[key]?.queues ? 403 : 201);
+    if (clone.status === 201) await call('root', 'POST', `${V1}/jobs/${clone.body.id}/cancel`);
+    else expect(await all()).toBe(before);
+  });
+});
+
+describe('a key with bounds', () => {
+  it('has the queue and the group filled in if it names exactly one', async () => {
+    const { status, body } = await call('all', 'POST', `${V1}/jobs`, { type: 'acme.send', args: [] });
+    expect([status, body.queue, body.group]).toEqual([201, 'acme-mail', 'acme']);
+    const several = await call('queues', 'POST', `${V1}/jobs`, { type: 'acme.send', args: [] });
+    expect(several).toMatchObject({ status: 403, body: { error: { code: 'outside_key' } } });
+  });
+
+  it("neither finds nor replaces another's unique job", async () => {
+    const job = (group: string, unique: Json) => ({
+      type: 'acme.once',
+      args: [7],
+      options: { queue: 'acme-mail', group, unique },
+    });
+    for (const on_conflict of ['reject', 'ignore', 'replace']) {
+      const theirs = await call(
+        'root',
+        'POST',
+        `${V1}/jobs`,
+        job(`zeta-${on_conflict}`, { keys: ['type', 'args'], on_conflict }),
+      );
+      const own = await call(
+        'groups',
+        'POST',
+        `${V1}/jobs`,
+        job('acme', { keys: ['type', 'args'], on_conflict: 'reject' }),
+      );
+      expect(own.status).toBe(201);
+      const again = await call(
+        'groups',
+        'POST',
+        `${V1}/jobs`,
+        job('acme', { keys: ['type', 'args'], on_conflict: 'reject' }),
+      );
+      expect(again).toMatchObject({ status: 409, body: { error: { details: { existing_job_id: own.body.id } } } });
+      for (const { body } of [theirs, own]) await call('root', 'POST', `${V1}/jobs/${body.id}/cancel`);
+    }
+  });
+
+  it('shares no Idempotency-Key with others', async () => {
+    const job = { type: 'acme.send', args: [], options: { queue: 'acme-mail', group: 'acme' } };
+    const answers = await Promise.all(
+      ['root', 'queues', 'types'].map((key) => call(key, 'POST', `${V1}/jobs`, job, { 'Idempotency-Key': 'same' })),
+    );
+    expect(answers.map(({ status }) => status)).toEqual([201, 201, 201]);
+    expect(new Set(answers.map(({ body }) => body.id)).size).toBe(3);
+    const again = await call('types', 'POST', `${V1}/jobs`, job, { 'Idempotency-Key': 'same' });
+    expect(again.body.id).toBe(answers[2]?.body.id);
+  });
+
+  it('makes tokens for what lies inside only, and they end there', async () => {
+    const token = (body: Json) => call('queues', 'POST', `${V1}/tokens`, { ...body, expires_in: '15m' });
+    expect((await token({ job: acme, read: true })).status).toBe(201);
+    expect((await token({ job: zeta.id, read: true })).status).toBe(404);
+    expect((await token({ enqueue: { type: 'acme.send', queue: 'zeta-mail' } })).status).toBe(403);
+    expect((await token({ enqueue: { type: 'acme.send', queue: 'acme-mail' } })).status).toBe(201);
+  });
+
+  it('shows its bounds, and sees a queue as a whole if it is bound by queues alone', async () => {
+    const { body } = await call('all', 'GET', `${V1}/admin/session`);
+    expect(body).toMatchObject({ role: 'admin', bounds: KEYS.all });
+    expect((await call('queues', 'GET', `${V1}/queues/acme-mail/stats`)).status).toBe(200);
+    expect((await call('queues', 'GET', `${V1}/queues/acme-none`)).status).toBe(404);
+    expect((await call('all', 'GET', `${V1}/queues/acme-mail/stats`)).body.error?.code).toBe('outside_key');
+  });
+
+  it('narrows types that lie within its own, and is refused those that cannot be', async () => {
+    const statusOf = async (type: string) => (await call('types', 'GET', `${V1}/jobs/count?type=${type}`)).status;
+    expect(await Promise.all(['*', 'acme.*', 'acme.s*d', 'zeta.*', '*.send'].map(statusOf))).toEqual([
+      200, 200, 200, 200, 403,
+    ]);
+  });
+});
+
+describe('bounds', () => {
+  it('contain narrower ones', () => {
+    expect(within({ queues: ['a-b'] }, { queues: ['a-*'] })).toBe(true);
+    expect(within({ queues: ['a-*'] }, { queues: ['a-b'] })).toBe(false);
+    expect(within({}, { queues: ['a-*'] })).toBe(false);
+    expect(within({ queues: ['a'], groups: ['g'] }, { queues: ['*'] })).toBe(true);
+  });
+});
