@@ -128,3 +128,10 @@ CREATE TABLE schemas (
   PRIMARY KEY (type, version)
 ) STRICT, WITHOUT ROWID;
 CREATE UNIQUE INDEX schemas_uri ON schemas (uri);
+
+CREATE TABLE keys (
+  id TEXT PRIMARY KEY,
+  hash TEXT NOT NULL,
+  data TEXT NOT NULL,
+  used_at INTEGER
+) STRICT, WITHOUT ROWID;

@@ -27,6 +27,7 @@ import { CronPlaces } from './crons';
 import { DefaultsStore } from './defaults';
 import { DueQueues } from './due-queues';
 import { IdRegister } from './ids';
+import { KeyStore } from './keys';
 import { IdListing } from './listing';
 import { Lookout } from './lookout';
 import { NewQueues } from './new-queues';
@@ -132,6 +133,7 @@ export class DirectoryLife {
   ids!: IdRegister;
   webhooks!: Webhooks;
   alerts!: AlertList;
+  keys!: KeyStore;
   /** The numbers of the queues. */
   readings!: QueueReadings;
   private dueQueues!: DueQueues;
@@ -185,6 +187,7 @@ export class DirectoryLife {
     const host = { storage: ctx.storage, now, wakeAt };
     const around = { now, wakeAt, keepAlive: (promise: Promise<unknown>) => ctx.waitUntil(promise) };
     this.workers = new WorkerRegistry(tables);
+    this.keys = new KeyStore(tables);
     const name = (ctx.id.name ?? '').replace(/^pool /, '');
     this.pool = new PoolDesk(tables, (queue) => queueObject(env, queue).activeCount(), name);
     this.followers.attach(this.workers.events);

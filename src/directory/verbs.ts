@@ -1,6 +1,7 @@
 import type { Verbs } from '../durable/answering';
 import { defined } from '../job/envelope/fields';
 import { eventualOutcomeOf, outcomeOf } from '../job/errors';
+import type { KeyChange, StoredKey } from '../job/keys';
 import type { LimitOverride } from '../job/limits/policy';
 import { holdingMaintenance, type MaintenanceNotice } from '../job/maintenance';
 import type { Pool } from '../job/pools/pool';
@@ -139,6 +140,19 @@ export const VERBS = {
     operations.coordinate(key, id, queue, Date.now()),
   /** The operation changed nothing: its key may be used again. */
   forgetOperation: ({ operations }, key: string, id: string) => operations.forget(key, id),
+
+  /** The keys made at run time, unless the caller has this version. @param used hashes of keys that were used since */
+  keys: ({ keys }, version: string, used: string[]) => keys.current(version, used, Date.now()),
+  keyRecords: ({ keys }) => keys.all(),
+  /** 409 when there are too many. */
+  createKey: ({ keys }, key: StoredKey) => outcomeOf(() => keys.create(key, Date.now())),
+  /** 404; 400 for more than it had. */
+  changeKey: ({ keys }, id: string, change: KeyChange) => outcomeOf(() => keys.change(id, change)),
+  /** 404, 409. @param overlap how long the present secret still works, ms */
+  rotateKey: ({ keys }, id: string, hash: string, overlap: number) =>
+    outcomeOf(() => keys.rotate(id, hash, overlap, Date.now())),
+  /** @returns whether there was one */
+  revokeKey: ({ keys }, id: string) => keys.revoke(id),
 
   recordAudit: ({ audit }, entry: AuditEntry) => audit.record(entry),
   auditLog: ({ audit }, request: AuditRequest) => audit.page(request, Date.now()),

@@ -8,6 +8,7 @@
 import allowance from '../../migrations/allowance.sql';
 import directory from '../../migrations/directory.sql';
 import directory4 from '../../migrations/directory_4.sql';
+import directory5 from '../../migrations/directory_5.sql';
 import locks from '../../migrations/locks.sql';
 import queue from '../../migrations/queue.sql';
 import queue9 from '../../migrations/queue_9.sql';
@@ -38,10 +39,10 @@ export const QUEUE: SchemaVersion = {
 };
 export const DIRECTORY: SchemaVersion = {
   object: 'directory',
-  version: 4,
+  version: 5,
   first: ['queues', 'workers', 'cron_places', 'workflows', 'queue_defaults', 'operation_keys'],
   tables: directory,
-  steps: { 4: directory4 },
+  steps: { 4: directory4, 5: directory5 },
 };
 export const WORKFLOW: SchemaVersion = {
   object: 'workflow',

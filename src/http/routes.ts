@@ -14,6 +14,7 @@ import { adminFailureRoutes } from './failures/routes';
 import { historyRoutes } from './history/routes';
 import { adminJobRoutes } from './jobs/admin';
 import { jobRoutes } from './jobs/routes';
+import { adminKeyRoutes } from './keys/routes';
 import { logRoutes } from './logs/routes';
 import { adminMaintenanceRoutes } from './maintenance/routes';
 import { metricsRoutes } from './metrics/routes';
@@ -71,6 +72,7 @@ export const ROUTES: readonly MountedRoute[] = [
     adminQueueRoutes,
     adminExportRoutes,
     adminSessionRoutes,
+    adminKeyRoutes,
     adminAuditRoutes,
     adminSystemRoutes,
     adminDeploymentRoutes,

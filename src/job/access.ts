@@ -5,6 +5,7 @@ import { didYouMean } from './near-miss';
 
 /**
  * Scopes of API keys. Keys without `data:reveal` see redacted payloads (`job/redaction`). `metrics:read`: for scrapers.
+ * `admin:keys`: makes and revokes keys (`job/keys`).
  */
 export const SCOPES = [
   'data:read',
@@ -13,6 +14,7 @@ export const SCOPES = [
   'admin:write',
   'admin:purge',
   'admin:export',
+  'admin:keys',
   'metrics:read',
   'data:reveal',
 ] as const;
@@ -151,7 +153,8 @@ function readScopes(scopes: unknown, index: number): readonly Scope[] {
 const suggested = (value: unknown, known: readonly string[]) =>
   typeof value === 'string' ? didYouMean(value, known) : '';
 
-function completed(scopes: readonly Scope[]): Scope[] {
+/** In the order of {@link SCOPES}, with those that others include. */
+export function completed(scopes: readonly Scope[]): Scope[] {
   const all = new Set(scopes);
   if (all.has('admin:read')) all.add('metrics:read');
   return SCOPES.filter((scope) => all.has(scope));

@@ -239,6 +239,12 @@ GET /ojs/v1/admin/audit admin:read
 GET /ojs/v1/admin/session key
 POST /ojs/v1/admin/session public
 DELETE /ojs/v1/admin/session public
+GET /ojs/v1/admin/keys admin:keys
+POST /ojs/v1/admin/keys admin:keys
+GET /ojs/v1/admin/keys/:id admin:keys
+PATCH /ojs/v1/admin/keys/:id admin:keys
+DELETE /ojs/v1/admin/keys/:id admin:keys
+POST /ojs/v1/admin/keys/:id/rotate admin:keys
 POST /ojs/v1/admin/reset admin:purge
 POST /ojs/v1/admin/retry/preview admin:read
 GET /ojs/v1/admin/jobs/:id admin:read

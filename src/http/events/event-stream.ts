@@ -7,6 +7,7 @@ import { Share } from '../../durable/unread';
 import { utf8Bytes } from '../../job/bytes';
 import type { Redactor } from '../../job/redaction';
 import { type AppContext, asShown, media } from '../context';
+import { hasEnded } from '../session/identify';
 
 /** How long a client waits before it comes back, ms. */
 const RETRY_MS = 3_000;
@@ -47,12 +48,7 @@ export class EventStream {
     const room = new ByteLengthQueuingStrategy({ highWaterMark: MAX_BACKLOG });
     const pull = () => this.note();
     this.body = new ReadableStream<Uint8Array>({ start, pull, cancel: () => this.over() }, room);
-    this.heart = setInterval(() => {
-      if (Date.now() >= (c.get('caller')?.token?.end ?? Number.POSITIVE_INFINITY)) return this.end();
-      this.note();
-      this.write(':heartbeat\n\n');
-      if (!this.isOver) this.on.beat();
-    }, HEARTBEAT_MS);
+    this.heart = setInterval(() => void this.beat(), HEARTBEAT_MS);
     this.write(`retry: ${RETRY_MS}\n\n`);
   }
 
@@ -82,6 +78,13 @@ export class EventStream {
     if (this.isOver) return;
     this.over();
     this.controller.close();
+  }
+
+  private async beat(): Promise<void> {
+    if (await hasEnded(this.c)) return this.end();
+    this.note();
+    this.write(':heartbeat\n\n');
+    if (!this.isOver) this.on.beat();
   }
 
   private written({ id, event, data }: { id: string; event?: string; data: unknown }): string {

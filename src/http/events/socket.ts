@@ -27,6 +27,7 @@ import type { Redactor } from '../../job/redaction';
 import { TERMINAL_STATES } from '../../job/states';
 import { type AppContext, asShown } from '../context';
 import { offeredProtocols, switched } from '../request/upgrade';
+import { hasEnded } from '../session/identify';
 import { HEARTBEAT_MS } from './event-stream';
 import { readPlace } from './place';
 import { endOf, itemsOf, type Shown, systemItem } from './render';
@@ -53,7 +54,7 @@ const POLICY = 1008;
 export function openSocket(c: AppContext) {
   const offered = offeredProtocols(c, 'GET /ojs/v1/events/stream gives the same over plain HTTP.');
   const { 0: theirs, 1: ours } = new WebSocketPair();
-  new Subscriber(ours, c.env, asShown(c)).start();
+  new Subscriber(ours, c.env, asShown(c), () => hasEnded(c)).start();
   return switched(c, theirs, offered.includes(SUBPROTOCOL) ? SUBPROTOCOL : undefined);
 }
 
@@ -73,10 +74,14 @@ class Subscriber {
     private readonly socket: WebSocket,
     private readonly env: Env,
     private readonly shown: Redactor,
+    private readonly keyHasEnded: () => Promise<boolean>,
   ) {
-    this.heart = setInterval(() => {
-      for (const feed of this.feeds.values()) feed.beat();
-    }, HEARTBEAT_MS);
+    this.heart = setInterval(() => void this.beat(), HEARTBEAT_MS);
+  }
+
+  private async beat(): Promise<void> {
+    if (await this.keyHasEnded()) return this.cutOff(POLICY, 'the key has ended');
+    for (const feed of this.feeds.values()) feed.beat();
   }
 
   start(): void {

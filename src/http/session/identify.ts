@@ -9,10 +9,13 @@
  */
 
 import { getCookie } from 'hono/cookie';
+import { findKey, keyWithId } from '../../across/known-keys';
 import { readAccess } from '../../config';
 import { type ApiKey, roleOf, SCOPES } from '../../job/access';
 import { hexOf } from '../../job/bytes';
+import { defined } from '../../job/envelope/fields';
 import { type ApiError, refusal } from '../../job/errors';
+import { isKeyId, type KeyMembers, keyIdIn } from '../../job/keys';
 import type { AppContext, Caller } from '../context';
 
 /** URLs of a loopback host; nothing may come between it and its port or path. */
@@ -35,11 +38,11 @@ export const ANYONE: Caller = { open: true, name: null, role: 'admin', scopes: S
 /**
  * The caller of a request.
  * @param presented the key of the request; asked for only where keys are configured
- * @throws {ApiError} 401
+ * @throws {ApiError} 401; 503 where the keys made at run time cannot be read
  */
 export async function identify(c: AppContext, presented: () => string | undefined): Promise<Caller> {
   const { apiKeys, localhost, localhostSecret } = readAccess(c.env);
-  if (apiKeys.length === 0) {
+  if (apiKeys.length === 0 && keyIdIn(sentToken(c)) === undefined) {
     // A server may make the URL of what the client says in other headers, so `Host` is judged itself.
     const isLocal =
       LOOPBACK.test(c.req.url) &&
@@ -51,7 +54,7 @@ export async function identify(c: AppContext, presented: () => string | undefine
   }
   const token = presented();
   if (token === undefined) throw unauthorized('An API key is required.');
-  const caller = await callerWith(apiKeys, token);
+  const caller = (await callerWith(apiKeys, token)) ?? (await callerMade(c, token));
   if (caller === undefined) throw unauthorized('This API key is not known.');
   return caller;
 }
@@ -113,6 +116,26 @@ export function isOwnOrigin(c: AppContext, origin: string): boolean {
   return origin === new URL(c.req.url).origin;
 }
 
+/** The caller with a key made at run time. @throws {ApiError} 401 if it has expired; 503 */
+async function callerMade(c: AppContext, token: string): Promise<Caller | undefined> {
+  const now = Date.now();
+  const found = await findKey(c.env, token, now);
+  if (found && found.end <= now) throw unauthorized('This API key has expired.', 'Create another key.');
+  return found && { ...callerOfKey(found), key_hash: found.hash };
+}
+
+const callerOfKey = ({ id, name, scopes, bounds }: KeyMembers & { id: string }): Caller =>
+  defined({ open: false, name, role: roleOf(scopes), scopes, key_hint: id, key_id: id, bounds });
+
+/** Has the key of this request, or its token, ended since? A key of `API_KEYS` has not. */
+export async function hasEnded(c: AppContext): Promise<boolean> {
+  const { token, key_id: id, key_hash: hash } = c.get('caller') ?? ANYONE;
+  const now = Date.now();
+  if (token && token.end <= now) return true;
+  // Where this cannot be known for too long, the client may come back and be refused.
+  return id !== undefined && !(await keyWithId(c.env, id, now, hash).catch(() => undefined));
+}
+
 interface Known {
   digest: ArrayBuffer;
   caller: Caller;
@@ -130,10 +153,13 @@ export async function isKey(c: AppContext, text: string): Promise<boolean> {
   return (await callerWith(readAccess(c.env).apiKeys, text)) !== undefined;
 }
 
-/** The key of this deployment that has this hint. */
+/** The key of this deployment that has this hint, or this id. @throws {ApiError} 503 */
 export async function keyWithHint(c: AppContext, hint: string): Promise<Caller | undefined> {
   const all = await knownKeys(readAccess(c.env).apiKeys);
-  return all.find(({ caller }) => caller.key_hint === hint)?.caller;
+  const found = all.find(({ caller }) => caller.key_hint === hint)?.caller;
+  if (found || !isKeyId(hint)) return found;
+  const made = await keyWithId(c.env, hint, Date.now());
+  return made && callerOfKey(made);
 }
 
 /** Compares digests of equal length in constant time, and all of them, so that timing reveals nothing of the keys. */

@@ -10,7 +10,7 @@ import { renderOutcomes } from '../../job/attempt/render-reported';
 import { defined, optional, readQueueName, readWord } from '../../job/envelope/fields';
 import { parseParts, parseReport } from '../../job/envelope/json';
 import { MAX_ENVELOPE_BYTES } from '../../job/envelope/names';
-import { invalidRequest, unwrap } from '../../job/errors';
+import { invalidRequest, refusal, unwrap } from '../../job/errors';
 import { formatInstant } from '../../job/time';
 import { type Directive, readHeartbeat, renderHeartbeat } from '../../job/worker/heartbeat';
 import { readConnection, SUBPROTOCOL } from '../../job/worker/socket';
@@ -167,6 +167,10 @@ async function connectWorker(c: AppContext) {
   const offered = offeredProtocols(c, 'POST /ojs/v1/workers/fetch takes jobs over plain HTTP.');
   if (!offered.includes(SUBPROTOCOL)) {
     throw invalidRequest('Sec-WebSocket-Protocol', `Offer the subprotocol ${SUBPROTOCOL}.`, { offered });
+  }
+  if (c.get('caller')?.key_id !== undefined) {
+    const hint = 'Fetch and report over HTTP: POST /ojs/v1/workers/fetch. Clients do so without a socket.';
+    throw refusal(403, 'forbidden', 'Sockets of workers need a key of API_KEYS.', { hint });
   }
   const { queue, worker_id, types, handlers, ...times } = c.req.query();
   if (queue === undefined) throw invalidRequest('queue', 'queue is required.');

@@ -1,0 +1,6 @@
+CREATE TABLE keys (
+  id TEXT PRIMARY KEY,
+  hash TEXT NOT NULL,
+  data TEXT NOT NULL,
+  used_at INTEGER
+) STRICT, WITHOUT ROWID;
