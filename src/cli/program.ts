@@ -12,6 +12,7 @@ import { groups, queues } from './commands/groups';
 import { initCommand } from './commands/init';
 import { job } from './commands/job';
 import { changes, jobs } from './commands/jobs';
+import { keys } from './commands/keys';
 import { migrating } from './commands/migrate';
 import { limits, pools } from './commands/pools';
 import { backupCommand, restoreCommand, serveCommand } from './commands/serve';
@@ -40,7 +41,7 @@ export function createProgram(terminal: Terminal, version: string): Command {
     restoreCommand(terminal),
     ...[apply, enqueue, jobs, ...job, ...changes, dead, failures, queues, groups, exporting, importing, targets, tail],
     topCommand(terminal),
-    ...[maintenance, crons, workflows, limits, pools, schemas, alerts, webhooks, migrating, audit, token],
+    ...[maintenance, crons, workflows, limits, pools, schemas, alerts, webhooks, migrating, audit, keys, token],
     doctor(version),
   ];
   for (const one of commands) program.addCommand(one instanceof Command ? one : commandOf(terminal, one));

@@ -15,6 +15,7 @@ import { type BatchOptions, type BulkEnqueued, type BulkEnqueueOptions, Enqueuer
 import { createEvents, type Events } from './events';
 import { createFailures, type Failures } from './failures';
 import { createStoredJobs, type StoredJobs } from './jobs';
+import { createKeys, type Keys } from './keys';
 import { createMaintenance, type Maintenance } from './maintenance';
 import { CLIENT_OPTIONS, type ClientOptions } from './options';
 import type { ListOptions } from './pages';
@@ -133,6 +134,9 @@ export class TocsinClient<Jobs extends Record<keyof Jobs, readonly unknown[]> = 
   /** Queues that share their workers: `await tocsin.pools.put('mail', { queues: ['urgent', 'bulk'] });` */
   readonly pools: Pools;
 
+  /** API keys made at run time: `await tocsin.keys.create({ name: 'acme web', role: 'viewer' });` */
+  readonly keys: Keys;
+
   /** Tokens for browsers: `const { token } = await tocsin.tokens.create({ job: id, read: true });` */
   readonly tokens: Tokens;
 
@@ -201,6 +205,7 @@ export class TocsinClient<Jobs extends Record<keyof Jobs, readonly unknown[]> = 
     this.audit = createAudit(requests);
     this.schemas = createSchemas(requests);
     this.pools = createPools(requests);
+    this.keys = createKeys(requests);
     this.tokens = createTokens(requests);
   }
 

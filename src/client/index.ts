@@ -53,6 +53,7 @@ export type { ExportOptions, FileText, Imported, ImportOptions } from './export'
 export type { FailureGroup, FailureGroups, FailureQuery, FailureState, Failures, GroupPart } from './failures';
 export type { FollowOptions, FollowQuery } from './follow';
 export type { InspectedJob, JobPage, JobSummary, StoredJobs, SummaryOrder } from './jobs';
+export type { ApiKey, ApiKeyChange, ApiKeyCreated, ApiKeyOptions, Keys } from './keys';
 export type { Maintenance, MaintenanceState } from './maintenance';
 export type { ClientOptions } from './options';
 export type { ListOptions } from './pages';

@@ -162,6 +162,28 @@ describe('tocsin', { timeout: 900_000 }, () => {
     assert.deepEqual(await json('schemas'), { schemas: [] });
   });
 
+  it('creates keys, narrows, rotates and revokes them', async () => {
+    assert.equal(await text('keys'), 'No keys.\n');
+    const bounds = ['--queue', 'mail-*,sms', '--type', 'email.*', '--group', 'acme', '--expires', '90d'];
+    const { key, secret } = await json('keys', 'create', 'acme web', '--role', 'operator', ...bounds);
+    assert.match(secret, new RegExp(`^toc_${key.id}_`));
+    assert.deepEqual([key.queues, key.types, key.groups], [['mail-*', 'sms'], ['email.*'], ['acme']]);
+    assert.match(
+      await text('keys'),
+      new RegExp(`^${key.id} +acme web +operator +mail-\\*, sms +email\\.\\* +acme +never`, 'm'),
+    );
+    const narrow = await json('keys', 'narrow', key.id, '--queue', 'mail-eu', '--name', 'acme eu');
+    assert.deepEqual([narrow.key.name, narrow.key.queues], ['acme eu', ['mail-eu']]);
+    assert.match((await run('keys', 'narrow', key.id, '--queue', 'mail-*')).stderr, /only narrows a key/);
+    const rotated = await text('keys', 'rotate', key.id, '--overlap', '24h');
+    assert.match(rotated, new RegExp(`^toc_${key.id}_[\\w-]{43}\nThe key is shown only now`));
+    assert.notEqual(rotated.split('\n')[0], secret);
+    assert.match(await text('keys', 'show', key.id), /^former until +\S+ \(in .*\)$/m);
+    assert.match((await run('keys', 'create', 'nothing')).stderr, /role or scopes/);
+    assert.deepEqual(await json('keys', 'revoke', key.id), { removed: key.id });
+    assert.deepEqual(await json('keys'), { keys: [] });
+  });
+
   it('defines pools, says what they gave, and removes them', async () => {
     const weighted = ['--queue', 'urgent,bulk', '--weight', 'urgent=3', '--weight', 'bulk=1', '--concurrency', '7'];
     const { pool } = await json('pools', 'set', 'mail', ...weighted);

@@ -2,8 +2,9 @@
 import { evictDurableObject, runInDurableObject } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
 import { describe, expect, it, vi } from 'vitest';
+import { TocsinClient } from '../../../src/client';
 import type { KeyStore } from '../../../src/directory/keys';
-import { clock, DAY, iso, MINUTE, SECOND, T0 } from '../../support/clock';
+import { clock, DAY, HOUR, iso, MINUTE, SECOND, T0 } from '../../support/clock';
 import { freshName } from '../../support/queue';
 import { rowsWritten } from '../../support/rows';
 import { type Json, server, TestServer, V1 } from '../../support/server';
@@ -153,6 +154,27 @@ describe('a key made at run time', () => {
     expect((await isolate().call('GET', path, undefined, upgrade)).body.error).toMatchObject({
       ...{ code: 'forbidden', message: 'Sockets of workers need a key of API_KEYS.' },
     });
+  });
+});
+
+describe('the client', () => {
+  it('creates, lists, changes, rotates and deletes keys', async () => {
+    const to = isolate();
+    const fetch = async (url: string | URL | Request, init?: RequestInit) => await to.send(new Request(url, init));
+    const { keys } = new TocsinClient({ url: 'http://localhost', key: 'root', fetch });
+    const made = await keys.create({ name: 'acme web', role: 'viewer', groups: ['acme-*'], expiresAt: '90d' });
+    expect(made).toMatchObject({ groups: ['acme-*'], expiresAt: iso(T0 + 90 * DAY), createdBy: 'Root', usedAt: null });
+    expect(await keys.change(made.id, { groups: ['acme-1'] })).toMatchObject({ groups: ['acme-1'] });
+    const rotated = await keys.rotate(made.id, { overlap: '1h' });
+    expect([await statusOf(to, made.key), await statusOf(to, rotated.key, '/admin/session')]).toEqual([
+      ...[await statusOf(to, rotated.key), 200],
+    ]);
+    const found = [];
+    for await (const key of keys.list({ pageSize: 1 })) found.push(key.id);
+    expect(found).toEqual([made.id]);
+    expect(await keys.get(made.id)).toMatchObject({ formerUntil: iso(T0 + HOUR) });
+    await keys.delete(made.id);
+    await expect(keys.get(made.id)).rejects.toMatchObject({ status: 404 });
   });
 });
 
