@@ -19,6 +19,35 @@ describe('the settings page', { timeout: 900_000 }, () => {
     await row(page, 'API_KEYS').waitFor();
   });
 
+  it('creates a key, shows its secret once, rotates and revokes it', async () => {
+    const page = await board.newPage('/ui/settings?tab=keys', { key: KEYS.admin });
+    await page.getByRole('button', { name: 'New key' }).click();
+    const form = page.getByRole('dialog', { name: 'New key' });
+    await form.getByLabel('Name').fill('acme web');
+    await form.getByLabel('Queues').fill('mail.*');
+    await form.getByLabel('Groups').fill('a*b');
+    await form.getByRole('button', { name: 'Create' }).click();
+    await form.locator('.field.wrong', { hasText: 'Groups' }).getByRole('alert').waitFor();
+    await form.getByLabel('Groups').fill('');
+    await form.getByRole('button', { name: 'Create' }).click();
+    const shown = page.getByRole('dialog', { name: 'The key' });
+    const secret = /toc_\w{8}_[\w-]{43}/;
+    const [made] = secret.exec(await shown.getByRole('status').innerText());
+    await shown.getByRole('button', { name: 'I have copied it' }).click();
+    await row(page, 'acme web').getByText('mail.*').waitFor();
+    assert.ok(!(await page.content()).includes(made));
+    await row(page, 'acme web').getByRole('button', { name: 'Rotate' }).click();
+    await page.getByRole('button', { name: 'Create a new secret' }).click();
+    assert.notEqual(secret.exec(await shown.getByRole('status').innerText())[0], made);
+    await shown.getByRole('button', { name: 'I have copied it' }).click();
+    await row(page, 'acme web').getByRole('button', { name: 'Revoke' }).click();
+    await page.getByRole('button', { name: 'Revoke the key' }).click();
+    await page.getByText('No keys yet').waitFor();
+    const viewer = await board.newPage('/ui/settings?tab=keys', { key: KEYS.viewer });
+    await row(viewer, 'operator of tests').waitFor();
+    assert.equal(await viewer.getByText('Made at run time').count(), 0);
+  });
+
   it('tells what the code declares, and puts it into effect', async () => {
     const page = await board.newPage('/ui/settings?tab=deployment');
     await page.getByText('in effect', { exact: true }).waitFor();

@@ -19,4 +19,5 @@ export const KINDS: readonly (readonly [pattern: string, label: string])[] = [
   ['schema.*', 'Schemas'],
   ['pool.*', 'Pools'],
   ['limit.*', 'Limits'],
+  ['key.*', 'Keys'],
 ];

@@ -9,6 +9,8 @@ import { Duration, Foreign, Link, None, Words } from '../../components/text';
 import { useGet } from '../../core/api';
 import { bytes, number } from '../../core/format';
 import { aside, href } from '../../core/router';
+import { can } from '../../core/session';
+import { RuntimeKeys } from './keys';
 
 type Key = DeploymentConfig['access']['keys'][number];
 
@@ -105,18 +107,21 @@ export function Keys() {
   return (
     <Loaded of={config}>
       {({ access }) => (
-        <DataTable
-          label="Keys"
-          rows={access.keys.map((key, index) => ({ ...key, id: `${index}` }))}
-          columns={KEYS}
-          rowKey={({ id }) => id}
-          empty={
-            <Empty icon="settings" title="No keys">
-              Requests from the same machine may do everything. The secret <code>API_KEYS</code> holds keys with their
-              roles.
-            </Empty>
-          }
-        />
+        <>
+          <DataTable
+            label="Keys"
+            rows={access.keys.map((key, index) => ({ ...key, id: `${index}` }))}
+            columns={KEYS}
+            rowKey={({ id }) => id}
+            empty={
+              <Empty icon="settings" title="No keys">
+                Requests from the same machine may do everything. The secret <code>API_KEYS</code> holds keys with their
+                roles.
+              </Empty>
+            }
+          />
+          {can('admin:keys') && <RuntimeKeys />}
+        </>
       )}
     </Loaded>
   );

@@ -1,0 +1,115 @@
+/** API keys made at run time: created, rotated and revoked here. A secret is shown once. */
+import { useState } from 'preact/hooks';
+import type { ApiKey, ApiKeyCreated, ApiKeyList } from '../../../contract/keys';
+import { NewButton } from '../../components/actions';
+import { Badge } from '../../components/badge';
+import { Form, SelectField, TextField, textIn } from '../../components/form';
+import { Code } from '../../components/json';
+import { Dialog } from '../../components/overlays';
+import { Empty, Section } from '../../components/page';
+import { Collection, type Column, column, textColumn, timeColumn } from '../../components/table';
+import { Button, Words } from '../../components/text';
+import { api, useGet } from '../../core/api';
+import { askAndAct } from '../../core/dialogs';
+import { openAside, segment } from '../../core/router';
+
+const KEYS = 'admin/keys';
+const pathOf = (id: string) => `${KEYS}/${segment(id)}`;
+const ROLES = { viewer: 'viewer', operator: 'operator', admin: 'admin' };
+const BOUNDS = [
+  ['queues', 'Queues', 'mail, sms-*'],
+  ['types', 'Job types', 'email.*'],
+  ['groups', 'Groups', 'acme'],
+] as const;
+
+export function RuntimeKeys() {
+  const keys = useGet<ApiKeyList>(KEYS, { limit: 200 });
+  const [secret, setSecret] = useState('');
+  const reveal = ({ key }: ApiKeyCreated) => {
+    setSecret(key);
+    keys.reload();
+  };
+  const rotate = ({ id, name }: ApiKey) => {
+    const text = 'The old secret works for another 24 hours, so that you can update its users.';
+    const question = { title: `Create a new secret for ${name}?`, text, action: 'Create a new secret' };
+    return askAndAct(question, async () => reveal(await api.post(`${pathOf(id)}/rotate`, { overlap: '24h' })));
+  };
+  return (
+    <Section title="Made at run time" actions={<NewButton label="New key" scope="admin:keys" edit=":new" />}>
+      <Collection
+        of={keys}
+        label="Keys made at run time"
+        columns={COLUMNS}
+        rowKey={({ id }) => id}
+        nameOf={({ name }) => name}
+        actions={[
+          { label: 'Rotate', run: rotate },
+          { label: 'Revoke', run: revoke },
+        ]}
+        form={() => <KeyForm onMade={reveal} />}
+        empty={<Empty icon="settings" title="No keys yet" text="A key for each customer or program can be revoked." />}
+      />
+      {secret && (
+        <Dialog title="The key" wide onClose={() => setSecret('')}>
+          <div class="card secret" role="status">
+            <Code text={secret} label="key" />
+            <p class="faint">Copy it now: it is not shown again.</p>
+          </div>
+          <div class="actions">
+            <Button label="I have copied it" class="primary" onClick={() => setSecret('')} />
+          </div>
+        </Dialog>
+      )}
+    </Section>
+  );
+}
+
+function revoke({ id, name }: ApiKey): Promise<boolean> {
+  const text = 'Requests with it fail within 30 seconds. This cannot be undone.';
+  const question = { title: `Revoke the key ${name}?`, text, action: 'Revoke the key', danger: true };
+  return askAndAct(question, () => api.del(pathOf(id)), `${name} is revoked.`);
+}
+
+const COLUMNS: readonly Column<ApiKey>[] = [
+  textColumn('name', 'Key'),
+  textColumn('role', 'Role', { render: ({ role }) => <Badge text={role} /> }),
+  column('bounds', 'Bound to', (key) => <Words of={BOUNDS.flatMap(([kind]) => key[kind] ?? [])} />),
+  timeColumn('used_at', 'Last used'),
+  timeColumn('expires_at', 'Expires'),
+];
+
+function KeyForm({ onMade }: { onMade: (key: ApiKeyCreated) => void }) {
+  const close = () => openAside({ edit: null });
+  const save = async (form: FormData) => {
+    const lists = BOUNDS.map(([kind]) => {
+      const words = textIn(form, kind).split(',');
+      return [kind, words.map((word) => word.trim()).filter(Boolean)] as const;
+    });
+    const end = textIn(form, 'expires_at');
+    const made = await api.post<ApiKeyCreated>(KEYS, {
+      ...{ name: textIn(form, 'name'), role: textIn(form, 'role') },
+      ...Object.fromEntries(lists.filter(([, words]) => words.length > 0)),
+      ...(end !== '' && { expires_at: end }),
+    });
+    close();
+    onMade(made);
+  };
+  return (
+    <Dialog title="New key" onClose={close}>
+      <Form action="Create" onSubmit={save} onCancel={close}>
+        <TextField name="name" label="Name" hint="The audit log shows it." required />
+        <SelectField name="role" label="Role" options={ROLES} />
+        {BOUNDS.map(([kind, label, example]) => (
+          <TextField
+            key={kind}
+            name={kind}
+            label={label}
+            hint="Separated by commas. Empty: all."
+            placeholder={example}
+          />
+        ))}
+        <TextField name="expires_at" label="Expires" hint="Such as 90d, or a time. Empty: never." />
+      </Form>
+    </Dialog>
+  );
+}
