@@ -8,7 +8,7 @@ import { clock, DAY, HOUR, iso, MINUTE, SECOND, T0 } from '../../support/clock';
 import { freshName } from '../../support/queue';
 import { rowsWritten } from '../../support/rows';
 import { type Json, server, TestServer, V1 } from '../../support/server';
-import { StreamReader } from '../../support/streams';
+import { SocketClient, StreamReader } from '../../support/streams';
 
 server.emptyBeforeEach();
 clock.startAtT0();
@@ -252,17 +252,21 @@ describe('the end of a key', () => {
     expect([status, body.error?.message]).toEqual([401, 'This API key has expired.']);
   });
 
-  it('ends open streams at the next heartbeat after that', async () => {
+  it('ends open streams and event sockets within 60 s', async () => {
     const { id, key } = await create();
     const [here, there] = [isolate(), isolate()];
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'Date'], now: T0 });
     const stream = await StreamReader.open('/events/stream', bearer(key), there);
+    const socket = await SocketClient.open(bearer(key), there);
     await here.ok(204, 'DELETE', `${KEYS}/${id}`, undefined, bearer('root'));
     vi.advanceTimersByTime(15 * SECOND);
     await vi.waitFor(() => expect(stream.comments).toHaveLength(1));
-    expect(stream.isOver).toBe(false);
+    expect([stream.isOver, socket.closed]).toEqual([false, undefined]);
     vi.advanceTimersByTime(15 * SECOND);
     await vi.waitFor(() => expect(stream.isOver).toBe(true));
+    // It may have used the last list while the stream asked for the next one.
+    vi.advanceTimersByTime(15 * SECOND);
+    await vi.waitFor(() => expect(socket.closed).toEqual({ code: 1008, reason: 'the key has ended' }));
   });
 
   it('takes the tokens that it made with it', async () => {
