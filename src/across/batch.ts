@@ -23,7 +23,6 @@ export interface Here {
   object: Pick<QueueApi, 'enqueue' | 'recall'>;
 }
 
-/** The queue that takes a group of jobs. */
 export function takerOf(env: Env, queue: string, here: Here | undefined): Here['object'] {
   if (here?.queue !== queue) return queueObject(env, queue);
   noteAwake(queue);

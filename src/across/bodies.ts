@@ -16,7 +16,6 @@ export function withBodies(sent: readonly NewJob[], jobs: EnqueuedJob[]): Enqueu
   return jobs;
 }
 
-/** {@link withBodies} for one job. */
 export function withBody(sent: NewJob, job: EnqueuedJob): EnqueuedJob {
   return withBodies([sent], [job])[0] as EnqueuedJob;
 }

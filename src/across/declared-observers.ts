@@ -19,7 +19,6 @@ export function textOfWebhook({ url, events, filter, metadata, format }: Webhook
   return JSON.stringify([url, events, filter, metadata, format]);
 }
 
-/** {@link textOfWebhook} for an alert rule. */
 export function textOfAlert(rule: Omit<StoredAlert, 'id' | 'active' | 'created_at' | 'updated_at'>): string {
   const { name, queue, metric, above, for_ms, subscription_id } = rule;
   return JSON.stringify([name, queue, metric, above, for_ms, subscription_id]);

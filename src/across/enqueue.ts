@@ -17,7 +17,6 @@ import { untilDecided } from './retry';
 import { underSchemas } from './schemas';
 import { enqueueReserved, globalPolicy } from './unique';
 
-/** What belongs to a request as a whole. */
 export interface Enqueuing {
   /** A repetition under this key gets the first answer. */
   idempotency?: IdempotencyKey | undefined;

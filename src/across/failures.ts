@@ -84,7 +84,6 @@ export async function findFailures(env: Env, selection: FailureSelection, cursor
   };
 }
 
-/** Adds another queue's part of the group. */
 function merge(known: FailureGroup, other: FailureGroup): void {
   for (const state of FAILURE_STATES) known[state] += other[state];
   known.first_seen_at = Math.min(known.first_seen_at, other.first_seen_at);

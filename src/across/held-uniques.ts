@@ -42,7 +42,6 @@ export async function listHeldUniques(
   const queues = start ? [start.queue, ...rest.names] : rest.names;
   const items: HeldInQueue[] = [];
   let [total, looked] = [0, 0];
-  /** Everything up to here was looked at. */
   let seen: Start | undefined;
   const mustStop = () => looked > (total > wanted ? MAX_COUNTED : MAX_LOOKED);
   for (const queue of queues) {

@@ -23,7 +23,6 @@ export function noteIds(env: Env, places: readonly IdPlace[], lookedInto = false
   );
 }
 
-/** Where jobs with these ids may be. */
 export function placesOf(env: Env, ids: readonly string[]): Promise<IdPlace[]> {
   return atShards(
     env,

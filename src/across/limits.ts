@@ -33,7 +33,6 @@ export async function listLimitKeys(env: Env, named?: readonly string[]): Promis
   return { keys, queues: queues.filter((_, index) => used[index]?.length), overrides };
 }
 
-/** Those of these keys that are known. */
 export async function readLimitKeys(env: Env, { keys, queues, overrides }: LimitKeys): Promise<LimitKey[]> {
   const views = await viewsOf(env, keys, queues);
   const known = await inParallel(keys, (key) => limitKey(env, key, views.get(key) ?? [], overrides.get(key)));

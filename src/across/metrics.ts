@@ -1,4 +1,3 @@
-/** The activity of several queues, combined. */
 import type { Env } from '../config';
 import { onEmptied } from '../durable/memory';
 import { inParallel } from '../durable/parallel';
@@ -13,7 +12,6 @@ import { nextQueues } from './queues';
 
 export interface Reading {
   queues: QueueReading[];
-  /** How many queues there are. */
   total: number;
   workers: WorkerSummary;
   /** Epoch ms. */

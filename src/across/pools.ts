@@ -83,7 +83,6 @@ export function noPool(name: string) {
   return notFound('pool', name, 'GET /ojs/v1/admin/pools lists all pools.');
 }
 
-/** How many jobs of these queues run. */
 export async function activeIn(env: Env, queues: readonly string[]): Promise<number> {
   const counts = await Promise.all(queues.map((queue) => queueObject(env, queue).activeCount()));
   return counts.reduce((sum, count) => sum + count, 0);

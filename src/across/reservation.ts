@@ -12,7 +12,6 @@ const WAIT_MS = 10_000;
 /** How long a reservation lasts if it is not ended: of one job, of a batch; ms. */
 const TTL_MS = { job: 5_000, batch: 15_000 };
 
-/** Empties all lock objects in use. */
 export async function resetLocks(env: Env): Promise<void> {
   const [register, ...shards] = await lockObjects(env);
   await Promise.all(shards.map(({ lock }) => lock.reset()));

@@ -1,4 +1,3 @@
-/** Workflows and the queues that run their jobs. */
 import type { Env } from '../config';
 import { inParallel } from '../durable/parallel';
 import { ApiError, type ErrorData, eventualOutcomeOf, notFound, unwrap } from '../job/errors';
@@ -54,7 +53,6 @@ export async function runningJobs(env: Env, view: WorkflowView): Promise<Readonl
   return new Set(answers.flat());
 }
 
-/** The progress of a job, from its queue. */
 export interface LiveJob {
   state: JobState;
   /** 0 … 1. */
@@ -75,7 +73,6 @@ export async function liveJobs(env: Env, view: WorkflowView): Promise<ReadonlyMa
   return live;
 }
 
-/** The jobs that have not ended, by queue. */
 function openJobs({ plan, steps }: WorkflowView): [queue: string, ids: string[]][] {
   const open = steps.flatMap(({ state, job_id }, index) => {
     const { queue } = nodeAt(plan, index);

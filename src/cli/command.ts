@@ -56,7 +56,6 @@ export type Flag = readonly [
   initial?: unknown,
 ];
 
-/** Flags by the members that they set. */
 export type Flags = Readonly<Record<string, Flag>>;
 
 type Value<F> = F extends readonly [string, string, (text: string, before?: never) => infer T, ...unknown[]]
@@ -105,7 +104,6 @@ interface Accepts<A extends Arguments, F extends Flags, N extends Flags> {
   needs?: N;
   /** What is lost by it: a human at a terminal is asked first. */
   asks?(...given: string[]): string;
-  /** Stands below the help. */
   note?: string;
 }
 
@@ -114,7 +112,6 @@ type Run<A extends Arguments, F extends Flags, N extends Flags> = (
   ...given: Given<A>
 ) => Promise<Result | undefined>;
 
-/** A command as data. */
 export interface Action extends Accepts<Arguments, Flags, Flags> {
   name: string;
   summary: string;

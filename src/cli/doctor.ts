@@ -54,7 +54,6 @@ const MINUTE_MS = 60_000;
 
 const STORAGE_PAGE = 'docs/operate/capacity.md';
 
-/** What is known of a queue's storage. */
 interface Capacity {
   /** Bytes of each job that is stored, ended or not, with everything that belongs to it. */
   bytesPerJob: number;

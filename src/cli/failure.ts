@@ -7,7 +7,6 @@ import { NotFoundError, TocsinError, UnauthorizedError } from '../producer/error
 
 export const EXIT = { ok: 0, failure: 1, usage: 2 } as const;
 
-/** A failure that the command itself found. */
 export class CliError extends Error {
   constructor(
     message: string,

@@ -18,7 +18,6 @@ const VARIABLE = 'LOCALHOST_SECRET';
 /** A developer's machine has no places: the configured one applies in production only. */
 export const ANYWHERE: readonly string[] = ['--var', 'DATA_LOCATION:'];
 
-/** Hosts that no name server decides about. */
 const LOCAL = /^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?$/i;
 
 /** Headers of a client that say where it is and what it called, which are judged here. */

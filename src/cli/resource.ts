@@ -80,7 +80,6 @@ export function removal(
   return { ...removed, ...change };
 }
 
-/** The flag for what other flags do not express. */
 export const FILE = {
   file: ['--file <path>', 'JSON body, as over HTTP; - reads standard input; options override it'],
 } as const;

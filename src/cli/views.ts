@@ -21,7 +21,6 @@ export interface Layout {
 
 export type Column<Item> = readonly [head: string, cell: (item: Item, now: number) => unknown, layout?: Layout];
 
-/** A moment in a table: `3m5s ago`. */
 export const ago = (time: string | null | undefined, now: number, none = '') =>
   whenText(time ?? undefined, now) ?? none;
 

@@ -24,7 +24,6 @@ export function explain(job: JobEnvelope, steps: Record<string, JobStep>, now: n
   return { reason, text: detail, since, ...(until && { until }), ...(hint && { hint }) };
 }
 
-/** Commands that end a wait, by its reason. */
 const COMMANDS: { [Reason in WaitingReason]?: (job: JobEnvelope, waiting: EnvelopeWaiting) => string | undefined } = {
   queue_paused: ({ queue }) => `tocsin queues resume ${queue}`,
   retry: ({ id }) => `tocsin retry ${id}`,

@@ -1,6 +1,6 @@
 /** Checkpoints: a handler's own state, kept between the attempts of its job. */
 import type { AttemptName, Time } from './common';
-import { DATA, del, get, post, put, REPORTS } from './route';
+import { del, get, JOB_DATA, JOB_REPORTS, post, put } from './route';
 
 /** A checkpoint that is saved. */
 export interface Checkpoint {
@@ -48,17 +48,14 @@ export interface CheckpointResume {
 /** The routes of the SDKs, below `/ojs/v1`, and below that prefix twice. */
 export const sdkCheckpoints = {
   /** Saves a checkpoint. */
-  save: post<{ body: CheckpointReport; 200: CheckpointSaved; errors: 404 | 409 | 413 }>('/checkpoints/:id', {
-    ...REPORTS,
-    bound: 'job',
-  }),
+  save: post<{ body: CheckpointReport; 200: CheckpointSaved; errors: 404 | 409 | 413 }>(
+    '/checkpoints/:id',
+    JOB_REPORTS,
+  ),
   /** Shows the checkpoint of a job. */
   show: get<{ 200: CheckpointAnswer; errors: 404 }>('/checkpoints/:id', { bound: 'job' }),
   /** Removes the checkpoint of a job. */
-  remove: del<{ body: AttemptName; 200: CheckpointDeleted; errors: 404 | 409 }>('/checkpoints/:id', {
-    ...DATA,
-    bound: 'job',
-  }),
+  remove: del<{ body: AttemptName; 200: CheckpointDeleted; errors: 404 | 409 }>('/checkpoints/:id', JOB_DATA),
   /** Shows whether a job has a checkpoint, and its contents. */
   resume: get<{ 200: CheckpointResume; errors: 404 }>('/checkpoints/:id/resume', { bound: 'job' }),
 };
@@ -66,20 +63,17 @@ export const sdkCheckpoints = {
 /** Below `/ojs/v1`. */
 export const checkpoints = {
   /** Saves a checkpoint. */
-  save: put<{ body: CheckpointReport; 200: CheckpointSaved; errors: 404 | 409 | 413 }>('/jobs/:id/checkpoint', {
-    ...REPORTS,
-    bound: 'job',
-  }),
+  save: put<{ body: CheckpointReport; 200: CheckpointSaved; errors: 404 | 409 | 413 }>(
+    '/jobs/:id/checkpoint',
+    JOB_REPORTS,
+  ),
   /** Saves a checkpoint, like PUT. */
-  post: post<{ body: CheckpointReport; 200: CheckpointSaved; errors: 404 | 409 | 413 }>('/jobs/:id/checkpoint', {
-    ...REPORTS,
-    bound: 'job',
-  }),
+  post: post<{ body: CheckpointReport; 200: CheckpointSaved; errors: 404 | 409 | 413 }>(
+    '/jobs/:id/checkpoint',
+    JOB_REPORTS,
+  ),
   /** Shows the checkpoint of a job. */
   show: get<{ 200: CheckpointAnswer; errors: 404 }>('/jobs/:id/checkpoint', { bound: 'job' }),
   /** Removes the checkpoint of a job. */
-  remove: del<{ body: AttemptName; 200: CheckpointDeleted; errors: 404 | 409 }>('/jobs/:id/checkpoint', {
-    ...DATA,
-    bound: 'job',
-  }),
+  remove: del<{ body: AttemptName; 200: CheckpointDeleted; errors: 404 | 409 }>('/jobs/:id/checkpoint', JOB_DATA),
 };

@@ -1,7 +1,7 @@
 /** What happened to a job, from its own record. */
 import type { HistoryEventType, RetryPolicy } from '../job/wire';
 import type { CursorQuery, Pagination, Time } from './common';
-import { DATA, del, get } from './route';
+import { del, get, JOB_DATA } from './route';
 
 /** One thing that happened. */
 export interface JobHistoryEvent {
@@ -54,9 +54,9 @@ export const history = {
   /** Lists the history of a job, oldest first. */
   show: get<{ query: CursorQuery; 200: JobHistory; errors: 404 }>('/jobs/:id/history', { bound: 'job' }),
   /** Rejected: the history of a job is deleted with the job. */
-  forget: del<{ 204: null; errors: 404 | 422 }>('/jobs/:id/history', { ...DATA, bound: 'job' }),
+  forget: del<{ 204: null; errors: 404 | 422 }>('/jobs/:id/history', JOB_DATA),
   /** Lists the history of a job, oldest first. */
   showOfEvents: get<{ query: CursorQuery; 200: JobHistory; errors: 404 }>('/events/:id/history', { bound: 'job' }),
   /** Rejected: the history of a job is deleted with the job. */
-  forgetOfEvents: del<{ 204: null; errors: 404 | 422 }>('/events/:id/history', { ...DATA, bound: 'job' }),
+  forgetOfEvents: del<{ 204: null; errors: 404 | 422 }>('/events/:id/history', JOB_DATA),
 };

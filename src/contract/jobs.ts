@@ -4,7 +4,7 @@ import type { JobState } from '../job/states';
 import type { Coalesced, EnvelopeError, JobEnvelope, JobLogLine, JobOptions, JobStep, RetryPolicy } from '../job/wire';
 import type { Checkpoint } from './checkpoints';
 import type { CursorQuery, Extent, Pagination, Time, Warned } from './common';
-import { DATA, del, get, patch, post, put } from './route';
+import { DATA, del, get, JOB_DATA, patch, post, put } from './route';
 
 /**
  * What is answered about one job: under `job`, and its members once more beside it for clients that read a flat answer.
@@ -291,13 +291,13 @@ export const jobs = {
   /** Shows a job, and why it waits. */
   show: get<{ 200: JobAnswer; errors: 404 }>('/jobs/:id', { token: 'read', bound: 'job' }),
   /** Changes a waiting job. */
-  change: patch<{ body: JobChange; 200: JobAnswer; errors: 404 | 409 | 422 }>('/jobs/:id', { ...DATA, bound: 'job' }),
+  change: patch<{ body: JobChange; 200: JobAnswer; errors: 404 | 409 | 422 }>('/jobs/:id', JOB_DATA),
   /** Cancels a job that has not ended. */
-  cancel: del<{ 200: JobAnswer; errors: 404 | 409 }>('/jobs/:id', { ...DATA, bound: 'job' }),
+  cancel: del<{ 200: JobAnswer; errors: 404 | 409 }>('/jobs/:id', JOB_DATA),
   /** Cancels a job, like DELETE. */
-  cancelByPost: post<{ 200: JobAnswer; errors: 404 | 409 }>('/jobs/:id/cancel', { ...DATA, bound: 'job' }),
+  cancelByPost: post<{ 200: JobAnswer; errors: 404 | 409 }>('/jobs/:id/cancel', JOB_DATA),
   /** Makes a pending job available. */
-  activate: post<{ 200: JobAnswer; errors: 404 | 409 }>('/jobs/:id/activate', { ...DATA, bound: 'job' }),
+  activate: post<{ 200: JobAnswer; errors: 404 | 409 }>('/jobs/:id/activate', JOB_DATA),
 };
 
 /** Below `/ojs/v1/admin`. */

@@ -57,6 +57,10 @@ export const REPORTS: RouteRules = { reports: true, toWorker: true, audit: 'none
 /** The rules of a write by producers and workers. */
 export const DATA: RouteRules = { audit: 'none' };
 
+/** Reports and data of one job, within the bounds of a key. */
+export const JOB_REPORTS: RouteRules = { ...REPORTS, bound: 'job' };
+export const JOB_DATA: RouteRules = { ...DATA, bound: 'job' };
+
 /** What travels on a route, beside the usual errors. */
 export interface Exchange {
   /** Parameters of the query. */

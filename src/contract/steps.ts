@@ -2,7 +2,7 @@
 import type { JobStep } from '../job/wire';
 import type { AttemptName, Time } from './common';
 import type { JobAnswer } from './jobs';
-import { DATA, get, post, put, REPORTS } from './route';
+import { DATA, get, JOB_REPORTS, post, put } from './route';
 
 /** What is on record of a job, by the names that its handler gave. */
 export interface JobSteps {
@@ -51,10 +51,7 @@ export const steps = {
     bound: 'job',
   }),
   /** Records a step, a sleep, or the timeout of a signal. */
-  record: put<{ body: StepReport; 200: StepRecorded; errors: 404 | 409 }>('/jobs/:id/steps/:name', {
-    ...REPORTS,
-    bound: 'job',
-  }),
+  record: put<{ body: StepReport; 200: StepRecorded; errors: 404 | 409 }>('/jobs/:id/steps/:name', JOB_REPORTS),
   /** Sends a signal to a job. */
   signal: post<{ body: { payload?: unknown }; 200: SignalAnswer; errors: 404 | 409 }>('/jobs/:id/signals/:name', {
     bound: 'job',

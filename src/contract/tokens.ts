@@ -1,7 +1,7 @@
 /** Tokens for browsers, and URLs that send one signal. */
 import type { Duration } from '../job/wire';
 import type { Time } from './common';
-import { DATA, get, type Media, post } from './route';
+import { DATA, get, JOB_DATA, type Media, post } from './route';
 
 /** What a token allows: at least one of `read`, `signals` and `enqueue`. */
 export interface TokenRequest {
@@ -55,10 +55,7 @@ export const tokens = {
     bound: 'any',
   }),
   /** Makes a URL that sends a signal to a job. */
-  signalUrl: post<{ body: SignalUrlRequest; 201: SignalUrl; errors: 404 }>('/jobs/:id/tokens', {
-    ...DATA,
-    bound: 'job',
-  }),
+  signalUrl: post<{ body: SignalUrlRequest; 201: SignalUrl; errors: 404 }>('/jobs/:id/tokens', JOB_DATA),
 };
 
 const BY_URL = { scope: 'public', anyOrigin: true } as const;

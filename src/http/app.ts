@@ -80,7 +80,6 @@ function configuration(ready: Ready | undefined): Check {
   };
 }
 
-/** Which callers need a key. */
 export interface AppOptions {
   /** None: the requests come from code of this account, over a binding that the network cannot reach. */
   trusted?: boolean;

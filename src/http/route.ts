@@ -1,5 +1,3 @@
-/** How a resource's routes get their handlers. */
-
 import type { Contract, Exchange, Method, RouteRules } from '../contract/route';
 import type { Scope } from '../job/access';
 import { own } from '../job/own';

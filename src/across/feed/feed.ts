@@ -224,7 +224,6 @@ export class Feed {
     this.sink?.ended(why);
   }
 
-  /** Sends nothing more. */
   close(): void {
     this.isClosed = true;
     if (this.timer !== undefined) clearTimeout(this.timer);

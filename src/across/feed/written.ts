@@ -4,7 +4,6 @@ import { formatInstant } from '../../job/time';
 
 type Data = Record<string, unknown>;
 
-/** An event in lists. */
 export function renderEvent(event: QueueEvent) {
   const time = formatInstant(event.time);
   return {
@@ -24,7 +23,6 @@ export function renderEvent(event: QueueEvent) {
   };
 }
 
-/** What an event is about, besides its job. */
 export function aboutOf({ type, subject, queue }: Pick<QueueEvent, 'type' | 'subject' | 'queue'>): Data {
   if (queue !== '') return { queue };
   return type.startsWith('worker.') ? { worker_id: subject } : { subscription_id: subject };

@@ -28,7 +28,6 @@ interface Deduplication {
 
 type Removal = boolean | number | { age?: number; count?: number };
 
-/** What to do about what has no equal. */
 export const REMARKS = {
   ...FOR_A_TIME,
   'custom backoff': 'It got the retry policy of its queue. Say your delays in `default_retry`, or in the handler.',

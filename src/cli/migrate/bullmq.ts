@@ -52,7 +52,6 @@ export async function openBullMQ({ url, within, now }: Opening): Promise<Foreign
       const ids = entries.map(([id]) => id);
       for await (const { id, hash } of jobs(queue, ids)) yield* take(id, hash);
     }
-    /** The next jobs of schedulers, by these. */
     const pending = new Map<string, Record<string, string>>();
     for await (const entries of redis.sorted(key(queue, 'delayed'), PAGE)) {
       const due = new Map(entries.map(([id, score]) => [id, Math.floor(score / SCORE_UNIT)]));
@@ -72,7 +71,6 @@ export async function openBullMQ({ url, within, now }: Opening): Promise<Foreign
     yield* await standing(queue);
   }
 
-  /** What does not move, counted. */
   async function standing(queue: string): Promise<Finding[]> {
     const sized = (set: string) => redis.number('ZCARD', key(queue, set));
     const meta = await redis.hash(key(queue, 'meta'));

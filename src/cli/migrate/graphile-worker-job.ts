@@ -22,7 +22,6 @@ export interface Row {
 /** All its jobs are in one place: this is what it is called here. */
 export const QUEUE = 'default';
 
-/** What to do about what has no equal. */
 export const REMARKS = {
   'priority out of range': 'Priorities are -100 to 100 here: it got the nearest.',
   'named queue':

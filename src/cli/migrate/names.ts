@@ -7,7 +7,6 @@ import type { FoundJob } from './found';
 
 type Origin = Pick<FoundJob, 'id' | 'queue' | 'name'>;
 
-/** The new names that `--as` gives. */
 export interface Renamed {
   queue?: string;
   type?: string;

@@ -6,7 +6,6 @@ import { epochOf, type Finding, FOR_A_TIME, inRange, type Mapped, ranOf, startin
 /** A row as JSON. Versions before 10 have the same columns without underscores. */
 export type Row = Readonly<Record<string, unknown>>;
 
-/** What to do about what has no equal. */
 export const REMARKS = {
   'priority out of range': 'Priorities are -100 to 100 here: it got the nearest.',
   'dead letter queue': 'After its last run it becomes a dead letter of its own queue: npx tocsin dead.',
@@ -19,7 +18,6 @@ export const REMARKS = {
 type Remark = keyof typeof REMARKS;
 
 const DAY_MS = 86_400_000;
-/** Doublings of a delay at most. */
 const MAX_DOUBLINGS = 16;
 
 /** A column, under its name of either age. */
@@ -123,7 +121,6 @@ function optionsOf(row: Row, made: number): Mapped<Remark> {
   };
 }
 
-/** The text of the error that a run has left. */
 function errorOf(output: unknown): string | undefined {
   if (output === null || output === undefined) return undefined;
   const { message, value } = output as { message?: unknown; value?: { message?: unknown } };

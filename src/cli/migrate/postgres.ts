@@ -19,7 +19,6 @@ interface Client {
 /** Rows that are read at once: each may be a large job. */
 const PAGE = 200;
 
-/** The packages that bring `pg` with them. */
 const OWNERS = ['pg-boss', 'graphile-worker'];
 
 export class Postgres {
@@ -28,11 +27,9 @@ export class Postgres {
   private constructor(
     private readonly client: Client,
     private readonly shown: string,
-    /** The schema, quoted. */
     readonly schema: string,
   ) {}
 
-  /** Connects. @throws {CliError} */
   static async open(url: string, schema: string): Promise<Postgres> {
     const shown = withoutPassword(url);
     if (!/^postgres(ql)?:\/\//.test(url)) {
@@ -59,7 +56,6 @@ export class Postgres {
     return found?.at != null;
   }
 
-  /** All rows of a short answer. */
   async rows<Row extends object>(sql: string, values: readonly unknown[] = []): Promise<Row[]> {
     try {
       return (await this.client.query(sql, values)).rows as Row[];

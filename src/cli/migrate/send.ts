@@ -29,7 +29,6 @@ export interface Sending {
   /** Absent: everything is checked, nothing is sent. */
   tocsin: TocsinClient | undefined;
   system: string;
-  /** The prefix or schema there. */
   within: string;
   renamed: ReadonlyMap<string, Renamed>;
   tally: Tally;

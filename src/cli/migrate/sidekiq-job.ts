@@ -42,7 +42,6 @@ interface Payload {
   encrypt?: boolean;
 }
 
-/** What to do about what has no equal. */
 export const REMARKS = {
   ...FOR_A_TIME,
   'jobs of batches': 'It is a job of its own here, and no callback runs. Enqueue batches as workflows.',

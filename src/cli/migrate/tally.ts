@@ -4,15 +4,12 @@ import type { Finding, FoundBroken, FoundJob, FoundLeft, FoundSchedule } from '.
 
 /** Most refusals that are named; all are counted. */
 const MAX_NAMED = 100;
-/** Most different names that are shown. */
 const MAX_PLACES = 1000;
 
-/** What became of the jobs, or of the schedules. */
 export interface Moved {
   found: number;
   /** Under `--dry-run`: would be. */
   moved: number;
-  /** Moved before. */
   there: number;
   /** Another job with the same unique key is there. */
   superseded: number;

@@ -11,7 +11,6 @@ const BUILT: readonly [path: RegExp, framework: string][] = [
   [/^\.vinxi\//, 'Vinxi'],
 ];
 
-/** Where the docs say what works. */
 export const FRAMEWORKS_PAGE = 'docs/start/frameworks.md';
 
 /** The build that writes a main module; undefined: people do. @param ignored lines of .gitignore */

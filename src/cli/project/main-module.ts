@@ -118,7 +118,6 @@ function unsafe({ declaration }: ExportDefaultDeclaration, body: readonly Statem
   }
 }
 
-/** Without types and parentheses around it. */
 function plain(expression: Expression): Expression {
   return expression.type === 'TSSatisfiesExpression' || expression.type === 'TSAsExpression'
     ? plain(expression.expression)

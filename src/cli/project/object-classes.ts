@@ -10,7 +10,6 @@ export interface Declaring {
 
 export interface MadeClass {
   className: string;
-  /** The first name that it had. */
   key: string;
   sql: boolean;
 }

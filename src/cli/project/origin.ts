@@ -46,7 +46,6 @@ function checkoutOf(program: string): string | undefined {
   return isOwn && !base.split(sep).includes('node_modules') ? base : undefined;
 }
 
-/** The folders above a file, the nearest first. */
 function above(file: string): string[] {
   const folders: string[] = [];
   for (let folder = dirname(resolve(file)); !folders.includes(folder); folder = dirname(folder)) folders.push(folder);

@@ -44,7 +44,6 @@ export interface ByHand {
 }
 
 export interface Plan {
-  /** Was there a Worker already? */
   existing: boolean;
   changes: Change[];
   /** Files that are there and stay as they are. */

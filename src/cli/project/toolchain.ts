@@ -11,7 +11,6 @@ export interface NeededFlag {
   flag: string;
   since: string;
   why: string;
-  /** Nothing works without it. */
   vital?: true;
 }
 

@@ -45,7 +45,6 @@ interface List {
   format: number;
   tocsin: string;
   taken_at: string;
-  /** Absent in backups of earlier versions. */
   schemas?: Schemas;
   /** By path below `objects`: bytes and SHA-256. */
   files: Record<string, [bytes: number, hash: string]>;

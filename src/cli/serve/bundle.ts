@@ -12,7 +12,6 @@ import type { ServedWorker } from './worker';
 export interface Module {
   name: string;
   kind: 'esModule' | 'wasm' | 'data';
-  /** Beside the configuration. */
   file: string;
 }
 

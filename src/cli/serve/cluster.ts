@@ -40,7 +40,6 @@ export interface Cluster {
   bucket: string;
   address: string;
   advertise?: string;
-  /** A secret of all its processes. */
   key: string;
 }
 

@@ -5,7 +5,6 @@ import { dirname } from 'node:path';
 import { type Answerer, answerAt, isWindows, type Occupant, type OpenSocket, occupantOf } from './local-socket';
 import { InUse, takeLock } from './lock';
 
-/** The sockets are looked at this often, ms. */
 const WATCH_MS = 1_000;
 
 export interface OpenDoor {

@@ -19,7 +19,6 @@ export interface StateFolder {
   path: string;
   objects: string;
   run: string;
-  /** Where the `serve` that uses it answers. */
   door: string;
   /** Where its Worker answers `serve`; absent where the system has no such sockets. */
   inner?: string;

@@ -134,7 +134,6 @@ export async function occupantOf(path: string): Promise<Partial<Occupant> | unde
 export interface Door {
   /** @throws {CliError} where it says no, or nothing in time */
   ask(request: string, withinMs?: number): Promise<Record<string, unknown>>;
-  /** Has the connection ended? */
   isOver(): boolean;
   close(): void;
 }

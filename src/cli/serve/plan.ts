@@ -8,7 +8,6 @@ import { configIn, handlerIn, holdsQueue, QUEUE_ALONE, type ServedWorker, worker
 export interface WorkersOptions {
   /** A wrangler configuration; false: the queue alone; absent: the one of this folder, if there is one. */
   config?: string | false;
-  /** A named environment of it. */
   env?: string | undefined;
   /** Folders with handlers: `[pattern=]folder`. */
   handlers: readonly string[];

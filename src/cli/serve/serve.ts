@@ -189,7 +189,6 @@ async function settled(runtime: Runtime, graceMs: number, hurry: AbortSignal): P
   }
 }
 
-/** What other commands may ask. */
 async function answer(request: string, runtime: Runtime | undefined, log: Log) {
   if (!runtime) throw new CliError('It is just starting; try again.');
   const [, known] = /^release (\d+)$/.exec(request) ?? [];

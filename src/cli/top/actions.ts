@@ -13,7 +13,6 @@ export interface Action {
   verb(thing: Thing): string | undefined;
   /** One is done without a question. */
   atOnce?: boolean;
-  /** What it means, for the question. */
   means?: string;
   request(thing: Thing): Write;
   /** All of a filter in one request. @param filter in the wire's names */
@@ -107,7 +106,6 @@ export interface Wish {
   filter?: Readonly<Record<string, unknown>>;
 }
 
-/** The ids that one filter may name. */
 const MOST_IDS = 50;
 
 export function requestsOf({ action, things, filter }: Wish): Write[] {

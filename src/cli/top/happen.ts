@@ -21,7 +21,6 @@ export function failed(state: TopState, serial: number, problem: Problem): Next 
   return stay({ ...state, problem, isBusy: false, due: { reload: false, names: [] } });
 }
 
-/** Asks for what became due meanwhile. */
 function goOn(state: TopState): Next {
   const { due, isBusy, place, serial } = state;
   if (isBusy || (!due.reload && due.names.length === 0)) return stay(state);

@@ -29,7 +29,6 @@ export interface TopState {
   serial: number;
   /** Something is asked of the server for the page. */
   isBusy: boolean;
-  /** What to request once that is there. */
   due: { reload: boolean; names: readonly string[] };
   problem: Problem | undefined;
   /** The row that is at, and which one it was when it was there last. */
@@ -43,7 +42,6 @@ export interface TopState {
   isGoing: boolean;
   isPaused: boolean;
   held: readonly QueueEvent[];
-  /** What is newer than the page. */
   newer: number;
   notice: { text: string; tone: Tone } | undefined;
   operation: string | undefined;
@@ -67,10 +65,8 @@ export interface Next {
 
 export const stay = (state: TopState): Next => ({ state, effects: [] });
 
-/** What stays when another place is gone to. */
 type Kept = Pick<TopState, 'session' | 'back' | 'serial' | 'isPaused' | 'notice' | 'operation' | 'connection'>;
 
-/** At the first page that this key may see. */
 export function begin(session: Session, place: PagePlace = { page: tabsOf(session)[0]?.id ?? 'overview' }): Next {
   const still = { notice: undefined, operation: undefined, isPaused: false } as const;
   return arrive({ session, back: [], serial: 0, connection: 'connecting', ...still }, place);
@@ -148,7 +144,6 @@ function wishesFor(state: TopState, meant: readonly Thing[]): Wish[] {
   });
 }
 
-/** The jobs of a page, in the wire's names. */
 function filterOf(
   { page, name, q, state, fingerprint }: PagePlace,
   { states }: Action,

@@ -29,13 +29,11 @@ export interface PagePlace {
   name?: string;
   q?: string;
   state?: string;
-  /** Of a group of failures. */
   fingerprint?: string;
   /** From 1. */
   number?: number;
 }
 
-/** Something that can be acted on. */
 export interface Thing {
   kind: 'job' | 'queue' | 'group' | 'schedule' | 'workflow' | 'worker' | 'target' | 'webhook' | 'deployment';
   id: string;
@@ -65,7 +63,6 @@ export interface Column {
 /** Left out where the value is undefined. */
 export type Fact = readonly [name: string, value: Cell | undefined];
 
-/** What is shown of an answer. */
 export interface Listing {
   facts: readonly Fact[];
   columns: readonly Column[];

@@ -6,7 +6,6 @@ import { PER_PAGE } from './page';
 import { pageOf } from './pages/table';
 import { foreign } from './text';
 
-/** Rows that PageDown goes. */
 const LEAP = 10;
 const LONGEST_SEARCH = 200;
 
@@ -114,7 +113,6 @@ function leave(state: TopState): Next {
   return back(state);
 }
 
-/** To the page that opened this one, at its row. */
 function back(state: TopState): Next {
   const last = state.back.at(-1);
   return last ? arrive({ ...state, back: state.back.slice(0, -1) }, last.place, last.row) : stay(state);

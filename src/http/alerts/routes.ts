@@ -1,5 +1,3 @@
-/** Alert rules, below `/ojs/v1/admin`. */
-
 import * as contract from '../../contract/alerts';
 import { parseAlert } from '../../job/alert/parse';
 import { formatDuration } from '../../job/duration';

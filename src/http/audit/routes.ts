@@ -1,4 +1,3 @@
-/** The log of what operators have changed. */
 import { type AuditEntry, audit } from '../../contract/audit';
 import type { RouteRules } from '../../contract/route';
 import { webhooks } from '../../contract/webhooks';

@@ -40,7 +40,6 @@ export function previewByFilter(c: AppContext, action: BulkAction, body: JsonObj
   });
 }
 
-/** The answer about an operation. */
 interface Begun {
   summary: OperationSummary;
   headers: Record<string, string>;

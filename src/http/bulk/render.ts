@@ -80,7 +80,6 @@ export function renderPreview(action: BulkAction, { counts, byQueue, exact, sear
   };
 }
 
-/** The answer of operators' routes. */
 export function answerSummary(
   c: AppContext,
   summary: OperationSummary,

@@ -6,7 +6,6 @@ import { defined, given, isObject } from '../../job/envelope/fields';
 import { formatInstant } from '../../job/time';
 import type { CronExecutionView, CronSkip, CronView } from '../../rpc/cron';
 
-/** How many future fires are shown. */
 const FIRES_AHEAD = 5;
 
 /** An entry. With `ahead`, its next fires. */

@@ -124,7 +124,6 @@ async function actOnDeadLetters(c: AppContext, action: 'retry' | 'delete') {
   return answerSummary(c, summary, headers);
 }
 
-/** Removes dead letters that are old enough. */
 async function purgeDeadLetters(c: AppContext) {
   const body = (await readOptionalBody(c)) ?? {};
   const parameter = textParam(c, 'older_than');

@@ -1,5 +1,3 @@
-/** Which types of events a request names. */
-
 import { invalidRequest } from '../../job/errors';
 import { EVENT_TYPES, eventTypesNamed, STATE_CHANGED } from '../../job/event-types';
 import { quote } from '../../job/text';

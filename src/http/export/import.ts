@@ -90,7 +90,6 @@ class Import {
     if (this.jobs >= TURN_JOBS || this.chars >= TURN_CHARS) await this.flush();
   }
 
-  /** Imports what was gathered. */
   async flush(): Promise<void> {
     const { c, merge, answer, parts, crons } = this;
     const { queue, dry_run } = answer;

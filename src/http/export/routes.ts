@@ -1,4 +1,3 @@
-/** Whole queues as files, below `/ojs/v1/admin`. */
 import { exportedCron } from '../../across/import';
 import { exports } from '../../contract/export';
 import { notFound, refusal, unwrap } from '../../job/errors';

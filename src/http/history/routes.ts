@@ -43,7 +43,6 @@ async function retries(c: AppContext) {
 /** The state of a job after events that do not name it. */
 const ENDED: Readonly<Record<string, string>> = { 'job.cancelled': 'cancelled', 'job.discarded': 'discarded' };
 
-/** A page of what happened, oldest first. */
 async function history(c: AppContext) {
   const { record } = await callJob(c, (queue, id) => queue.get(id));
   const paging = readPaging(c);

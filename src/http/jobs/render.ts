@@ -1,4 +1,3 @@
-/** Jobs in answers. */
 import { fullestOf, type Warned, warningTexts } from '../../across/receipts';
 import { usableConfig } from '../../config';
 import type { JobAnswer } from '../../contract/jobs';

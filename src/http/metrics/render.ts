@@ -1,4 +1,3 @@
-/** Readings of queues as operators see them. */
 import { meterOf, type Reading } from '../../across/metrics';
 import type { Metrics, QueuePace, StateCounts, Stats } from '../../contract/stats';
 import { read, sum } from '../../job/metrics/meter';
@@ -16,7 +15,6 @@ export function countsOf(queues: readonly QueueReading[]): StateCounts {
 
 export const recentOf = (queues: readonly QueueReading[]): Point[] => queues.flatMap(({ recent }) => recent);
 
-/** Jobs of a queue that have not ended. */
 function depthOf({ counts }: QueueReading): number {
   const { completed, cancelled, discarded, ...open } = counts;
   return Object.values(open).reduce((all, count) => all + count, 0);

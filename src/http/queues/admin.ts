@@ -1,4 +1,3 @@
-/** Operators' routes over queues. */
 import { listKnown } from '../../across/queues';
 import { activityOfEach, statsOf } from '../../across/statistics';
 import { adminQueues, type InspectedQueue, type QueueConfiguration } from '../../contract/queues';

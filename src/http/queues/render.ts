@@ -1,4 +1,3 @@
-/** Queues in answers. */
 import type { Spreading } from '../../contract/common';
 import type { QueueCounts, QueueStanding, QueueState } from '../../contract/queues';
 import type { Minute } from '../../contract/stats';

@@ -123,7 +123,6 @@ export async function pause(c: AppContext) {
   return json(c, { ...changed, paused_at: at });
 }
 
-/** Ends a pause, and a drain. */
 export async function resume(c: AppContext) {
   const { at, ...changed } = await setMode(c, 'resume');
   return json(c, { ...changed, resumed_at: at });

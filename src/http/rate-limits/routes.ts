@@ -82,7 +82,6 @@ async function keyIn(c: AppContext): Promise<string> {
   return key;
 }
 
-/** A key for the caller. */
 export const shownKey = (c: AppContext, key: string): string => c.get('redact')?.limitKey?.(key) ?? key;
 
 function unknownKey(key: string) {
@@ -162,7 +161,6 @@ function latestReset(views: readonly { window_resets_at?: number | undefined }[]
   return times.length === 0 ? null : formatInstant(Math.max(...times));
 }
 
-/** The override of a key's own limits. */
 export function renderOverride(override: LimitOverride): OverrideInForce {
   return { ...limitsOf(override), ...defined({ expires_at: given(override.expires_at, formatInstant) }) };
 }

@@ -42,7 +42,6 @@ export function holdSoon(c: AppContext, bytes: number): Promise<boolean> {
   return soon(() => hold(c, bytes));
 }
 
-/** Releases what a request holds of its body. */
 export function dropBody(c: AppContext): void {
   roomsOf(c).bodies.release(c.get('held'));
 }
@@ -68,7 +67,6 @@ async function soon(attempt: () => boolean): Promise<boolean> {
   return true;
 }
 
-/** The refusal of a request without room. */
 export function noRoom() {
   return unavailable('This server is busy with other large requests; send this one again in a moment.');
 }

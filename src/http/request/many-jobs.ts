@@ -1,4 +1,3 @@
-/** Checks of requests about many jobs. */
 import { readList, readString } from '../../job/envelope/fields';
 import { MAX_BATCH_SIZE } from '../../job/envelope/names';
 import { invalidRequest, payloadTooLarge } from '../../job/errors';

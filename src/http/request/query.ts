@@ -62,7 +62,6 @@ export function wantsParam(c: AppContext, name: string): boolean {
   return wordParam(c, name, ['true', 'false'], 'false') === 'true';
 }
 
-/** Checks that every value is one of `words`. */
 export function oneOf<T extends string>(
   values: string[] | undefined,
   words: readonly T[],

@@ -1,5 +1,3 @@
-/** Room in the memory of an isolate. */
-
 /** After this long, ms, the runtime has dropped a request: a client that left runs no code to release its room. */
 const LONGEST_HOLD_MS = 120_000;
 

@@ -1,4 +1,3 @@
-/** Requests for a WebSocket. */
 import { refusal } from '../../job/errors';
 import type { Answer, AppContext } from '../context';
 

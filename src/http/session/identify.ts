@@ -111,7 +111,6 @@ export function clientAddress(c: AppContext): string | undefined {
   return c.req.header('CF-Connecting-IP') ?? clientIp?.replace(/:\d+$/, '').replace(/^\[|\]$/g, '');
 }
 
-/** Is this the origin of the server's own pages? */
 export function isOwnOrigin(c: AppContext, origin: string): boolean {
   return origin === new URL(c.req.url).origin;
 }

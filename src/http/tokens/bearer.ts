@@ -1,4 +1,3 @@
-/** Callers with a token in place of a key. */
 import { readTokens } from '../../config';
 import { defined, isObject, readName } from '../../job/envelope/fields';
 import { type ApiError, refusal } from '../../job/errors';

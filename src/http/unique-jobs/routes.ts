@@ -1,4 +1,3 @@
-/** Unique jobs that conflict with new ones. */
 import { type HeldInQueue, listHeldUniques } from '../../across/held-uniques';
 import { type HeldUnique, uniqueJobs } from '../../contract/unique-jobs';
 import { given } from '../../job/envelope/fields';

@@ -42,7 +42,6 @@ const LAST_BLANKS = 2;
 const LAST_BLANK_MS = 10;
 const BLANK = new TextEncoder().encode(' ');
 
-/** Answers `POST /workers/fetch`. */
 export async function fetchJobs(c: AppContext): Promise<Answer<Fetched>> {
   const body = await readBody(c, MAX_BATCH_BYTES, parseParts);
   const queues = readSource(body);

@@ -65,7 +65,6 @@ export const adminWorkerRoutes = serve(contract.adminWorkers, {
   },
 });
 
-/** Workers known from their heartbeats. */
 export async function listWorkers(c: AppContext, style?: PagingStyle) {
   const paging = readPaging(c, style);
   const { limit, offset } = paging;

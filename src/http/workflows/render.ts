@@ -1,4 +1,3 @@
-/** Writes workflows for clients. */
 import type { LiveJob } from '../../across/workflows';
 import type * as contract from '../../contract/workflows';
 import type { WorkflowProgress, WorkflowStatus, WorkflowStep } from '../../contract/workflows';

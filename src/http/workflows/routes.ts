@@ -1,5 +1,3 @@
-/** Workflows: start, look, follow, cancel, list. */
-
 import { v7 as uuidv7 } from 'uuid';
 import { encodeCursor, readAfter } from '../../across/paging';
 import { checkAtQueues, liveJobs, readWorkflow, runningJobs, workflowNamed } from '../../across/workflows';

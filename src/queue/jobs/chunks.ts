@@ -16,7 +16,6 @@ import { type LimitCheck, roomFor } from './limit-check';
 import { bytesOnTheWay, passOver } from './pass-over';
 import { travelsAlone } from './suspects';
 
-/** Jobs that are read at once. */
 const PAGE = 4096;
 
 /** How a consumer gathers jobs like this one; undefined: it takes none of them by the chunk. */
@@ -25,11 +24,8 @@ export type SettingsOf = (row: JobRow) => ChunkSettings | undefined;
 /** What a consumer takes along with other jobs of its claim. */
 export interface ChunkClaim {
   limits: LimitCheck;
-  /** Jobs by group that the claim has taken. */
   starting: Map<string, number>;
-  /** Gets the jobs that are found to have expired. */
   expired: JobRow[];
-  /** How many jobs more it may start. */
   most: number;
   /** May a job start that must not share its call? */
   mayStartAlone?(row: JobRow): boolean;
@@ -253,7 +249,6 @@ function precedes(a: ChunkLane, b: ChunkLane, isFair: boolean): boolean {
   return one.at < other.at;
 }
 
-/** Is the first job of a lane before this one? */
 export function startsBefore({ jobs: [first] }: ChunkLane, row: JobRow): boolean {
   if (!first) return false;
   if (first.priority !== row.priority) return first.priority > row.priority;

@@ -74,7 +74,6 @@ export class StoredJob implements Candidate {
   }
 }
 
-/** How much of existing jobs one answer may contain. */
 export class AnswerRoom {
   private left = MAX_EXISTING_CHARS;
 

@@ -79,7 +79,6 @@ function checkId(q: StoredQueue, id: string, now: number): void {
 /** The decision about each job, and what may be tidied up afterwards. */
 export interface EnqueuePlan {
   placements: Placement<StoredJob>[];
-  /** Stored jobs that change by it. */
   accumulated: readonly Accumulated[];
   tidy(): void;
 }

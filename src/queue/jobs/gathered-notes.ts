@@ -24,7 +24,6 @@ export class GatheredNotes {
     return said;
   }
 
-  /** The job saves a checkpoint: the last one counts. */
   saveCheckpoint(key: number, content: string): void {
     const said = this.of(key);
     said.checkpoint = { content, saves: (said.checkpoint?.saves ?? 0) + 1 };

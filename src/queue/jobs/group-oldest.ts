@@ -34,7 +34,6 @@ const AT_LAST = Number.MAX_SAFE_INTEGER / 2;
 
 class Search {
   readonly found = new Map<string, Candidate[]>();
-  /** Looked at all that wait. */
   isAll = true;
 
   constructor(

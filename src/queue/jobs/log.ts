@@ -1,5 +1,3 @@
-/** What the attempts of a job have logged. */
-
 import { shown } from '../../job/envelope/nesting';
 import { conflict } from '../../job/errors';
 import type { LogLine } from '../../job/log';

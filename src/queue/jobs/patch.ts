@@ -100,7 +100,6 @@ function changeRetention(q: Configured, body: JobBody, { retention, mayPurge = t
   if (less !== undefined) throw mayNotShorten(`retention.${less}`);
 }
 
-/** Names of one and the same field of a policy. */
 const SAME_FIELD = [
   ['backoff_strategy', 'backoff_type', 'strategy', 'backoff'],
   ['initial_interval', 'initial_interval_ms'],

@@ -36,15 +36,12 @@ export function waitsForPulledChunk({ store: { cursors } }: Stored, row: JobRow,
 }
 
 export interface PullRound {
-  /** Calls of handlers: single jobs, and chunks. */
   calls: number;
   starts: number;
-  /** Bytes of the jobs that the claim has taken. */
   bytes: number;
 }
 
 export class PulledChunks {
-  /** Those of the running selection. */
   private taken: JobRow[][] = [];
   private readonly chunks: Chunks;
 

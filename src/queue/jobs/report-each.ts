@@ -83,7 +83,6 @@ function noted({ q, now, notes }: Settlement, report: NoteReport, room: AnswerRo
   return earlier === undefined ? {} : told(JSON.stringify(earlier), room);
 }
 
-/** An earlier record, if there is room for it. */
 function told(step: string, room: AnswerRoom): Pick<Reported, 'step' | 'step_omitted'> {
   const bytes = utf8Bytes(step);
   if (bytes > room.bytes) return { step_omitted: true };

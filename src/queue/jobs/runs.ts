@@ -36,7 +36,6 @@ import { recordBook, recordedSteps, whole } from './steps';
 /** The kind of the messages with jobs for other queues. */
 export const RUN = 'run';
 
-/** Jobs on their way to another queue. */
 export interface RunMessage extends Pick<Awaited, 'by' | 'name' | 'claim'> {
   queue: string;
   detached?: true;
@@ -291,7 +290,6 @@ export function isAwaited(q: QueueParts, { by, name, claim, detached }: RunMessa
 export interface StartedJob {
   place: number;
   id?: string;
-  /** Why it was refused for good. */
   error?: ErrorData;
 }
 

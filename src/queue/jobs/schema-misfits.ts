@@ -6,7 +6,6 @@ import { isOutdated } from '../../job/schemas/stamp';
 import type { EnqueuedJob } from '../../rpc/receipts';
 import type { Configured } from '../store/parts';
 
-/** Warnings for jobs of one request, at most. */
 const MAX_WARNED = 10;
 
 /** The jobs that a producer sent. @throws {ApiError} 503 if validated by outdated schemas; their sender handles that */
@@ -27,7 +26,6 @@ export function refuseMisfit(q: Configured, { type, validated }: NewJob): void {
   if (validated?.misfits && modeOf(q) === 'strict') throw schemaValidation(type, validated.misfits);
 }
 
-/** Warns of jobs that were accepted nevertheless. */
 export function warnOfMisfits(q: Configured, enqueued: readonly EnqueuedJob[], jobs: readonly NewJob[]): void {
   if (modeOf(q) !== 'warn') return;
   let left = MAX_WARNED;

@@ -56,7 +56,6 @@ export function recordBook(q: Parts, row: JobRow, book: StepBook, now: number): 
   for (const name of book.changed) emitStep(q, row, name, own(book.steps, name) as StepRecord, now);
 }
 
-/** The event of a record, for the live feed. */
 export function emitStep(q: Parts, row: JobRow, name: string, record: StepRecord, now: number): void {
   const attempt = q.store.leases.active.get(row.key)?.attempt ?? row.attempt;
   const { type, data } = eventOfStep(name, record);

@@ -6,7 +6,6 @@ import { explain, jobFacts } from '../../why';
 import { type Cell, definePage, type Fact, faint, msText, type Row, stateCell } from '../page';
 import { foreign, membersText, valueText } from '../text';
 
-/** With the whole story, which it asks for. */
 type Story = Named<Omit<InspectedJob, keyof JobStory> & Omit<JobStory, 'checkpoint'>>;
 
 export const job = definePage<Story>({

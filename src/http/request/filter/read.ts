@@ -113,13 +113,11 @@ function jsonTexts(text: string): string[] {
 
 type Member = (filter: JobFilter, value: unknown, field: string, now: number) => void;
 
-/** A list, or its only entry. */
 const listMember =
   (name: Exclude<keyof typeof LISTS, 'ids' | 'tags'>): Member =>
   (filter, value, field) =>
     LISTS[name](filter, texts(value, field), field);
 
-/** A list that has two names. */
 const namedTwice =
   (name: 'ids' | 'tags'): Member =>
   (filter, value, field) => {
@@ -127,7 +125,6 @@ const namedTwice =
     LISTS[name](filter, texts(value, field), field);
   };
 
-/** A number, or `{min, max}`. */
 function rangeMember(name: 'priority' | 'attempt', read: typeof readPriority): Member {
   return (filter, value, field) => {
     refuseSecond(filter[name], field);

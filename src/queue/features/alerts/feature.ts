@@ -27,7 +27,6 @@ import { oldestAvailable } from '../../read/stats';
 import type { Observed, Stored } from '../../store/parts';
 import { nextDue } from '../../store/ranks';
 
-/** The fact in the table `meta`: by rule. */
 const ALERTS = 'alerts';
 
 /** The kind of outbox message that notifies the directory. Its address is the rule. */

@@ -9,7 +9,6 @@ import type { Named, QueueParts, Stored, StoredQueue } from '../../store/parts';
 import { rowByKey } from '../../store/row-lookup';
 import { type ArchivedJob, idOf, idOfArchived } from '../../store/rows';
 
-/** Jobs looked at in one transaction. */
 const MAX_LOOKED = 50_000;
 
 /**

@@ -37,7 +37,6 @@ export interface Task extends Omit<OperationView, 'done'>, Omit<OperationRequest
   end: number;
   /** Whole chunks of the archive are being deleted. */
   chunks?: true;
-  /** Failures in a row. */
   failures?: number;
 }
 

@@ -75,7 +75,6 @@ function acrossFires({ q, write, others }: Host): MessageKind {
   });
 }
 
-/** Entries on their way to another queue. */
 function movedCrons({ q, write, others }: Host): MessageKind {
   return posted(q.store.outbox, write, {
     kind: CRON,

@@ -187,7 +187,6 @@ function applyOverlap(q: QueueParts, entry: CronView, tick: number, now: number)
   }
 }
 
-/** The entry's last job, while it has not ended. */
 function runningJob(q: Named & Stored, run: CronRun, now: number): string | undefined {
   const pending = run.across.at(-1);
   if (pending) return pending.id;

@@ -140,7 +140,6 @@ export function handOffCron(q: Stored, definition: CronDefinition, version: numb
   return entry;
 }
 
-/** The other queue has taken over. Idempotent. */
 export function confirmCron(q: Stored, name: string, version: number): void {
   if (leavingCron(q, name)?.version === version) q.store.outbox.withdraw(CRON, name);
 }

@@ -26,7 +26,6 @@ export class Overdue implements Feature {
     this.asked.push(jobs);
   }
 
-  /** Is there an overdue job that has not been ended? */
   isBehind(now: number): boolean {
     return now >= this.overdueAt;
   }

@@ -159,7 +159,6 @@ export function setAside(q: QueueParts, now: number): Moving | undefined {
   return removal.moving;
 }
 
-/** The jobs set aside, as they travel. */
 export function packed(q: Named & Stored, moving: Moving): MovedJob[] {
   const pending = new Set(moving.pending);
   return moving.keys.flatMap((key) => {

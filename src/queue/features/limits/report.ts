@@ -1,5 +1,3 @@
-/** The view of a key for operators and producers. */
-
 import { LIMIT_SCOPES, type LimitScope, plainKey, scopedKey } from '../../../job/limits/policy';
 import type { RateLimitView } from '../../../rpc/limits';
 import type { Limiter, WaitingJobs } from '../../store/limits/limiter';

@@ -3,7 +3,6 @@ import { eachAvailable } from '../../read/available';
 import type { WaitingJobs } from '../../store/limits/limiter';
 import type { Stored } from '../../store/parts';
 
-/** Jobs looked at in each kind of blocks. */
 const MAX_HEADS = 100_000;
 
 export interface WaitingUnder {

@@ -199,7 +199,6 @@ export class Pulling implements Feature {
     return false;
   }
 
-  /** The caller of this claim is gone. */
   withdraw(name: string): void {
     const waiter = this.waiters.find(name);
     if (waiter) this.answer(waiter, []);

@@ -32,7 +32,6 @@ export class Waiter {
 
 /** All waiting claims, and which of them may find something. */
 export class Waiters {
-  /** In the order of their arrival. */
   readonly waiting = new Set<Waiter>();
   /** Names of the sets of types for which there may be jobs. */
   private readonly readyTypes = new Set<string>();

@@ -16,14 +16,12 @@ import type { IdempotencyKey } from '../../../rpc/receipts';
 import type { Host } from '../../feature';
 import { refuseElsewhere } from '../../jobs/may-enqueue';
 
-/** The kind of their outbox messages. */
 export const CHILDREN = 'children';
 
 interface ChildrenMessage {
   parent: Parent;
   /** When they were enqueued, epoch ms: delays count from then. */
   at: number;
-  /** As the handler wrote them. */
   children: Record<string, unknown>[];
   /** They were refused together: each is judged alone. */
   each?: true;

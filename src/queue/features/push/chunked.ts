@@ -32,7 +32,6 @@ export function forgetGathered(q: Stored, target: PushTarget): void {
 export class ChunkedRound {
   private readonly chunks: Chunks;
 
-  /** @param configs every target of the deployment */
   constructor(
     private readonly q: QueueParts,
     configs: readonly TargetConfig[],

@@ -80,7 +80,6 @@ export class HandledTypes implements Handlers {
     return hint;
   }
 
-  /** A target has changed its announcement. */
   changed(): void {
     this.hints.clear();
   }

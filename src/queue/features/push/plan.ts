@@ -34,12 +34,10 @@ export class CallPlan {
     private readonly batchSize: number,
   ) {}
 
-  /** Keys of the jobs in each call. */
   get calls(): readonly (readonly number[])[] {
     return this.planned.map(({ keys }) => keys);
   }
 
-  /** A job was refused for lack of calls. */
   get isRefused(): boolean {
     return this.refused;
   }

@@ -50,7 +50,6 @@ export class CallBudget {
     return this.left;
   }
 
-  /** Takes one call. Answers false when none is left. */
   take(): boolean {
     if (this.left === 0) return false;
     this.left--;
@@ -70,7 +69,6 @@ export class Pump implements Feature {
   private full = false;
   /** This event has no calls left, but work for the next one, which the alarm is set for. */
   private spent = false;
-  /** The next turn continues. */
   private goingOn = false;
   /** Characters of the bodies of jobs that handlers have not answered. */
   private charsUnderWay = 0;

@@ -12,7 +12,6 @@ import type { PushTarget } from './target';
 const SHORT_WAY = 16;
 
 export class ReadyCheck {
-  /** @param configs every target of the deployment */
   constructor(
     private readonly q: StoredQueue,
     private readonly configs: readonly TargetConfig[],

@@ -1,4 +1,3 @@
-/** What one selection of jobs to push works on. */
 import type { JobBody } from '../../../job/record';
 import type { Claimed } from '../../jobs/claim';
 import type { LimitCheck } from '../../jobs/limit-check';
@@ -30,11 +29,9 @@ export interface Round {
   now: number;
   selection: PushSelection;
   limits: LimitCheck;
-  /** Of the jobs that were looked at, by their keys. */
   bodies: Map<number, JobBody>;
   /** Keys of the jobs that were looked at by the cursor of their type, and whether it took them. */
   seen: Map<number, boolean>;
-  /** Jobs by group that were taken. */
   starting: Map<string, number>;
   /** Slots that are free, and jobs that may start. */
   slots: number;

@@ -279,7 +279,6 @@ export class PushSelector {
     if (claimed) fail(q, row, claimed.active, { no_handler: true }, now, this.random);
   }
 
-  /** Claims these jobs, each in its call. */
   private claimFor({ target, plan, bodies, chunks, selection, now }: Round, rows: JobRow[]): void {
     const { q } = this;
     const { id, workerId } = target;

@@ -27,7 +27,6 @@ class DeferredEntries {
     this.scanOf(q, entry).copy(scan);
   }
 
-  /** How far the jobs of an entry are taken. */
   scanOf(q: Stored, entry: string): Scan {
     return q.store.cursors.ofTarget(this.nameOf(entry));
   }
@@ -54,7 +53,6 @@ class DeferredEntries {
 const ASK_AGAIN_MS = 60_000;
 /** While a deploy is under way two versions may answer in turns: minimum interval between requests to them, ms. */
 const ASK_OUTDATED_MS = 10_000;
-/** Announced types that are listed at most. */
 const MAX_TYPES = 1_000;
 /** The longest a pushed attempt may take, ms. */
 const MAX_TIMEOUT_MS = 900_000;

@@ -12,7 +12,6 @@ import type { QueueParts } from '../../../store/parts';
 import { failedClaim, type Pulling } from '../feature';
 import type { WorkerSocket } from './worker-socket';
 
-/** Jobs that one claim takes. */
 const MAX_COUNT = 100;
 
 /** Bytes of recorded steps that one answer repeats: a single one always fits. */
@@ -35,7 +34,6 @@ export class SocketClaims {
     private readonly keepAlive: (promise: Promise<unknown>) => void,
   ) {}
 
-  /** Takes reports: an outcome for each, in order. */
   async report(workerId: string, reports: readonly Outcome<Report>[]): Promise<Outcome<Reported>[]> {
     const valid = reports.flatMap((report) => (report.ok ? [report.value] : []));
     const failing = valid.flatMap((report) => (endsAgain(report) ? [attemptOf(workerId, report.job_id)] : []));

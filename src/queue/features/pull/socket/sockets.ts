@@ -84,7 +84,6 @@ export class WorkerSockets {
   private unlisten: (() => void) | undefined;
   /** Workers whose sockets were closed here and have not left: they still hold jobs, and their messages are ignored. */
   private readonly closing = new Map<WebSocket, WorkerSocket>();
-  /** By the ids of their workers. */
   private readonly linesOf = new Map<string, Set<WorkerSocket>>();
   private held = 0;
   private readonly lineHost: ConnectionHost;

@@ -47,7 +47,6 @@ export class WorkerSocket {
   readonly said: Pick<Connection, 'handlers'>;
   /** Further jobs that it takes. */
   ready: number;
-  /** The claim that stands for it. */
   claim: (ClaimRequest & { waiter: string }) | undefined;
   /** An operator has directed it to take no more jobs. */
   isSilenced = false;
@@ -90,7 +89,6 @@ export class WorkerSocket {
     return !this.mayBeSent && this.unread.isSilent(SILENT_MS, this.host.now());
   }
 
-  /** It has answered a ping. */
   hasRead(n: number): void {
     this.unread.answered(n, this.host.now());
   }
