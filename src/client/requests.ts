@@ -27,7 +27,7 @@ const LONGEST_PAUSE = 2000;
 export interface Requests {
   /** For a request that has the same effect once or twice: repeated after any failure. */
   safely: Send;
-  /** Sends {@link safely}; `mark` is a member that every answer has, `what` names the answer in the error without it. */
+  /** Sends {@link safely}; `mark` is a member of every answer, `what` names the answer in the error without it. */
   ask: <T>(
     method: string,
     path: string,

@@ -36,7 +36,7 @@ export type { Progress };
 export type Outcome =
   | { status: 'completed'; result?: string }
   | { status: 'failed'; error: Failure }
-  /** It continues later, with no attempt used: after `in` ms, at `until`, at the signal, or when the jobs have ended. */
+  /** It continues later, no attempt used: after `in` ms, at `until`, at the signal, or when the jobs have ended. */
   | { status: 'snoozed'; in?: number; until?: number; signal?: string; runs?: readonly RunRequest[] }
   /** It needs a call that stays open, and has done nothing. */
   | { status: 'again' };

@@ -122,7 +122,7 @@ export function signalOf(
   return until > now ? { until } : 'timed out';
 }
 
-/** When it came about, epoch ms; undefined: nothing is on record; Infinity: unknown, as of what did not come in time. */
+/** When it came about, epoch ms; undefined: nothing is on record; Infinity: unknown, as of a timeout. */
 export function momentOf(record: StepRecord | undefined): number | undefined {
   if (record === undefined) return undefined;
   if ('until' in record) return record.until;

@@ -1,4 +1,4 @@
-/** Searches jobs by words and quoted phrases, in any case: in arguments, `meta`, tags, type, last error, start of the id. */
+/** Searches jobs by words and quoted phrases, in any case: arguments, `meta`, tags, type, last error, start of id. */
 import { parseExactly } from './envelope/exact';
 import { isUuidV7 } from './ids';
 

@@ -1,4 +1,4 @@
-/** Cron expressions (`docs/guides/schedules.md`): five or six fields, `@daily` and the like, `@every` and a duration. */
+/** Cron expressions (`docs/guides/schedules.md`): five or six fields, `@daily` and others, `@every` and a duration. */
 import { MAX_DURATION_MS, parseDuration } from '../duration';
 import { invalidRequest } from '../errors';
 import { quote } from '../text';

@@ -23,7 +23,7 @@ export function lenientLayer(input: RetryInput | undefined): RetryLayer {
   return isObject(input) ? readLayer(input, 'retry', true) : {};
 }
 
-/** The effective policy: `table` without a table acts as `constant`. @throws {ApiError} 500, see {@link variablesLayer} */
+/** The effective policy; `table` without a table is `constant`. @throws {ApiError} 500, see {@link variablesLayer} */
 export function resolveRetry(layers: RetryLayers): RetryPolicy {
   const policy = mergeLayers(
     variablesLayer(layers.variables),

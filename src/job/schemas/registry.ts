@@ -1,4 +1,4 @@
-/** The schemas of a deployment. A job names one by `schema`, `version`, `meta.schema_version`; else the latest counts. */
+/** The schemas of a deployment. A job names one by `schema`, `version` or `meta.schema_version`; else the latest. */
 import { getOrInsert } from '../get-or-insert';
 import type { JobBody } from '../record';
 import { cut, quote } from '../text';

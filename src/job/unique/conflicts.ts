@@ -52,7 +52,7 @@ export class ConflictPlanner<C extends Candidate> {
   private readonly gatherings = new Map<C['key'] | PlannedEntry, { into: C | PlannedEntry; gathered: Gathering }>();
   private placed = 0;
 
-  /** @param meets can an entry conflict with this earlier one? @param mayAccumulate may it become part of a candidate? */
+  /** @param meets can an entry conflict with this earlier one? @param mayAccumulate may it join a candidate? */
   constructor(
     private readonly now: number,
     private readonly meets: (index: number, earlier: number) => boolean = () => true,
