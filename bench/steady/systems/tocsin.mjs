@@ -48,6 +48,14 @@ export async function open({ mode, bad }) {
   };
   await begin();
   const workerd = () => Number(readFileSync(join(state, 'run/workerd.pid'), 'utf8'));
+  // It is no child of this process, and outlives a `serve` that is killed.
+  process.once('exit', () => {
+    try {
+      process.kill(workerd(), 'SIGKILL');
+    } catch {
+      // It has ended.
+    }
+  });
   const TocsinClient = await loadClient();
   const url = `http://127.0.0.1:${port}`;
   const producer = new TocsinClient({ url, socket: true });
