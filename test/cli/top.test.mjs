@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 import { describe, it } from 'node:test';
 import { load } from './cli.mjs';
 
-const MODULES = ['actions', 'happen', 'keys', 'model', 'perform', 'press', 'render', 'style', 'text'];
+const MODULES = ['actions', 'happen', 'model', 'perform', 'press', 'render', 'run', 'style', 'text'];
 const { createApi } = await load('top/api.ts');
 const top = await load(...MODULES.map((name) => `top/${name}.ts`), '../producer/errors.ts');
 const {

@@ -47,7 +47,7 @@ const NAMED: Readonly<Record<string, string>> = {
 const PIECES = /\x1b\[[0-9;?]*[ -/]*[@-~]|\x1bO[A-Za-z]|\x1b|[\x00-\x1f\x7f]|[^\x00-\x1f\x7f]/gu;
 
 /** The keys in what the terminal has sent at once. Sequences that mean nothing here are left out. */
-function keysIn(bytes: string): string[] {
+export function keysIn(bytes: string): string[] {
   return [...bytes.matchAll(PIECES)].flatMap(([piece]) => {
     const name = own(NAMED, piece);
     if (name !== undefined) return [name];
