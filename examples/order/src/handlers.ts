@@ -1,6 +1,6 @@
 /** An order from its payment to its shipping. If it does not complete, what it has done is undone. */
 import { defineHandlers, fail, type HandlerContext, type Job, type UndoContext } from '../../../src/library';
-import { charge, refund, release, reserve } from './shop';
+import { charge, mail, refund, release, reserve } from './shop';
 
 export interface Order {
   number: string;
@@ -19,8 +19,14 @@ export const handlers = defineHandlers({
       for (const [at, item] of order.items.entries()) {
         await ctx.step(`reserve-${at}`, () => reserve(`${job.id}:reserve-${at}`, item), { retry: TRIES });
       }
-      const { isApproved } = await ctx.waitFor<{ isApproved: boolean }>('approved', { timeout: '3d' });
-      if (!isApproved) throw fail(`order ${order.number} was refused`);
+      const url = await ctx.signalUrl('approved', {
+        title: `Ship order ${order.number}?`,
+        choices: ['ship', 'refuse'],
+        expires: '3d',
+      });
+      await ctx.step('ask', () => ctx.enqueue('approval.mail', [order.number, url]));
+      const { choice } = await ctx.waitFor<{ choice: string }>('approved', { timeout: '3d' });
+      if (choice !== 'ship') throw fail(`order ${order.number} was refused`);
       await ctx.step('ship', () => ctx.enqueue('parcel.send', [order.number]));
       return { receipt };
     },
@@ -33,6 +39,11 @@ export const handlers = defineHandlers({
         log.info('released', { step, ...(reserved && { place: reserved.place }) });
       },
     },
+  },
+
+  'approval.mail': (job: Job<[number: string, url: string]>) => {
+    const [number, url] = job.args;
+    mail(number, url);
   },
 
   'parcel.send': (job: Job<[number: string]>) => ({ sent: job.args[0] }),

@@ -1,13 +1,20 @@
-/** The bank and the warehouse, simulated in memory. Every call is idempotent: the second one under a key changes nothing. */
+/** The bank, the warehouse and the mail, simulated in memory. Every call is idempotent: the second one under a key changes nothing. */
 
 export interface Ledger {
   /** Cents taken from customers, by key. */
   charges: Map<string, number>;
   /** Places in the warehouse that are reserved, by key. */
   places: Map<string, { item: string; place: number }>;
+  /** URLs where a person approves an order, by its number. */
+  mails: Map<string, string>;
 }
 
-export const ledger: Ledger = { charges: new Map(), places: new Map() };
+export const ledger: Ledger = { charges: new Map(), places: new Map(), mails: new Map() };
+
+/** Sends the URL to whoever approves orders. */
+export function mail(number: string, url: string): void {
+  ledger.mails.set(number, url);
+}
 
 /** Takes money. @throws {Error} when the card is declined */
 export function charge(key: string, cents: number): { receipt: string } {

@@ -12,15 +12,18 @@ beforeEach(() => {
 });
 
 it('charges, reserves and ships an order that is approved', async () => {
-  const signals = { approved: { isApproved: true } };
+  const signals = { approved: { choice: 'ship' } };
   const job = await runToEnd(handlers, 'order.fulfil', [ORDER], { signals });
   expect(job.status).toBe('completed');
-  expect(job.enqueued).toMatchObject([{ type: 'parcel.send', args: ['17'] }]);
+  expect(job.enqueued).toMatchObject([
+    { type: 'approval.mail', args: ['17', expect.any(String)] },
+    { type: 'parcel.send', args: ['17'] },
+  ]);
   expect([ledger.charges.size, ledger.places.size]).toEqual([1, 2]);
 });
 
 it('gives everything back, the last step first, when the order is refused', async () => {
-  const job = await runToEnd(handlers, 'order.fulfil', [ORDER], { signals: { approved: { isApproved: false } } });
+  const job = await runToEnd(handlers, 'order.fulfil', [ORDER], { signals: { approved: { choice: 'refuse' } } });
   expect(job.error).toMatchObject({ message: 'order 17 was refused' });
   const undo = await undoHandler(handlers, 'order.fulfil', job.steps);
   expect(undo).toMatchObject({ status: 'completed', result: { undone: 3 } });

@@ -23,6 +23,19 @@ async function order(items: string[] = ['lamp', 'chair']): Promise<string> {
   return ((await response.json()) as { id: string }).id;
 }
 
+/** Opens the URL of the mail, and presses a button of its page. @returns what the page then says */
+async function press(choice: string): Promise<string> {
+  const url = ledger.mails.get('17') as string;
+  const page = await (await exports.default.fetch(url, { headers: { Accept: 'text/html' } })).text();
+  expect(page).toContain('<h1>Ship order 17?</h1>');
+  expect(page).toContain(`<button name="choice" value="${choice}">`);
+  const body = new URLSearchParams({ choice });
+  const answer = await exports.default.fetch(url, { method: 'POST', headers: { Accept: 'text/html' }, body });
+  expect(answer.status).toBe(200);
+  await queue.idle();
+  return answer.text();
+}
+
 /** The job that undoes the order, once it has ended. */
 async function undone(id: string) {
   await queue.idle();
@@ -32,8 +45,7 @@ async function undone(id: string) {
 
 it('ships an order that is approved, and undoes nothing', async () => {
   const id = await order();
-  await post(`orders/${id}/approve`);
-  await queue.idle();
+  expect(await press('ship')).toContain('Your answer was sent.');
   expect(await queue.job(id)).toMatchObject({ state: 'completed', result: { receipt: expect.any(String) } });
   await expect(queue).toHaveCompleted('parcel.send', ['17']);
   expect([ledger.charges.size, ledger.places.size]).toEqual([1, 2]);
@@ -42,7 +54,7 @@ it('ships an order that is approved, and undoes nothing', async () => {
 it('gives everything back when the order is refused', async () => {
   const id = await order();
   expect([ledger.charges.size, ledger.places.size]).toEqual([1, 2]);
-  await post(`orders/${id}/refuse`);
+  expect(await press('refuse')).toContain('Your answer was sent.');
   expect(await undone(id)).toMatchObject({ type: 'order.fulfil.undo', state: 'completed', result: { undone: 3 } });
   expect([ledger.charges.size, ledger.places.size]).toEqual([0, 0]);
   expect(await queue.job(id)).toMatchObject({ state: 'discarded', undo: { state: 'completed' } });
