@@ -39,6 +39,10 @@ const queue = (name, handlers, bindings) => `const ${name} :Workerd.Worker = (
   durableObjectStorage = (localDisk = "state"),
 );`;
 
+/** Variables with which a queue makes URLs for people. */
+const signalUrls = (port) =>
+  `(name = "TOKEN_SECRET", text = "${'browser-tests-'.repeat(3)}"), (name = "PUBLIC_URL", text = "http://127.0.0.1:${port}"),`;
+
 const configuration = (open, closed, handlers) => `using Workerd = import "/workerd/workerd.capnp";
 const config :Workerd.Config = (
   services = [
@@ -53,7 +57,7 @@ const config :Workerd.Config = (
     (name = "closed", address = "127.0.0.1:${closed}", http = (), service = "closed"),
   ],
 );
-${queue('open', handlers, '(name = "ALLOW_LOCALHOST", text = "true"), (name = "TEST_HOOKS", text = "true"),')}
+${queue('open', handlers, `(name = "ALLOW_LOCALHOST", text = "true"), (name = "TEST_HOOKS", text = "true"), ${signalUrls(open)}`)}
 ${queue('closed', handlers, `(name = "API_KEYS", text = ${text(text(API_KEYS))}), (name = "REDACT", text = "password"), (name = "TEST_HOOKS", text = "true"),`)}
 const handler :Workerd.Worker = (
   modules = [(name = "handler.js", esModule = embed "handler.js")],
