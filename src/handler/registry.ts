@@ -26,6 +26,7 @@ const MAX_ATTEMPTS = 2_147_483_647;
 
 const SETTINGS = [
   ...['handler', 'args', 'retry', 'timeoutMs', 'maxAttempts', 'concurrency', 'defaults', 'undo', 'undoRetry'],
+  'onDrift',
 ];
 const POLICY_FIELDS = [
   ...['preset', 'max_attempts', 'backoff_strategy', 'backoff_type', 'strategy', 'backoff', 'initial_interval'],
@@ -64,6 +65,7 @@ export interface Registration {
   /** For producers that know it; not announced. */
   defaults?: EnqueueDefaults | undefined;
   canUndo?: (name: string) => boolean;
+  onDrift?: 'warn' | 'fail' | undefined;
 }
 
 export class Registry {
@@ -160,6 +162,8 @@ function register(type: string, entry: unknown, around: Around): Registration {
   if (entry.args !== undefined && !isSchema(entry.args)) {
     throw wrong(type, 'needs a schema as args, of a library that follows Standard Schema');
   }
+  const onDrift = entry.onDrift as Registration['onDrift'];
+  if (![undefined, 'warn', 'fail'].includes(onDrift)) throw wrong(type, 'needs warn or fail as onDrift');
   const timeoutMs = integer(type, 'timeoutMs', entry.timeoutMs, 1, MAX_TIMEOUT_MS);
   const maxAttempts = integer(type, 'maxAttempts', entry.maxAttempts, 0, MAX_ATTEMPTS);
   const concurrency = integer(type, 'concurrency', entry.concurrency, 1, Number.MAX_SAFE_INTEGER);
@@ -170,6 +174,7 @@ function register(type: string, entry: unknown, around: Around): Registration {
     timeoutMs,
     maxAttempts,
     concurrency,
+    onDrift,
     slots: concurrency === undefined ? undefined : new Slots(concurrency),
     defaults: defaultsOf(type, entry.defaults),
   };

@@ -13,6 +13,7 @@ import { TimeoutError } from './failure';
 import { type Host, PUSHED, timeoutOf } from './host';
 import { Journal, logEntry } from './journal';
 import { createLogger, type Logger } from './log';
+import { UnrecoverableError } from './outcomes';
 import { type BrokenDelivery, type DeliveryOutcome, type HandlerDelivery, type Outcome, stepsOf } from './protocol';
 import type { Registration, Registry } from './registry';
 import { runChunk } from './run-chunk';
@@ -91,7 +92,8 @@ async function outcomeOf(run: Run, ctx: HandlerContext, aborter: RunSignal): Pro
   const { steps, time } = run;
   try {
     const value = await withinTimeout(run, ctx, aborter);
-    if (steps.suspension?.kind !== 'again') warnOfDrift(run);
+    const drift = steps.suspension?.kind === 'again' ? undefined : driftIn(run);
+    if (drift) throw drift;
     if (steps.suspension) return suspended(steps.suspension, steps);
     const result = resultText(value);
     return result === undefined ? { status: 'completed' } : { status: 'completed', result };
@@ -103,21 +105,25 @@ async function outcomeOf(run: Run, ctx: HandlerContext, aborter: RunSignal): Pro
     // Nothing changes if middleware continues although the run is suspended, or a step that lost a race does.
     const isLate = isA(thrown, TimeoutError);
     const suspension = isLate && !steps.busy ? steps.suspend() : undefined;
-    if (suspension?.kind === 'pause') warnOfDrift(run);
-    if (suspension) return suspended(suspension, steps);
-    const error = isLate && steps.stuck ? new TimeoutError(thrown.message + steps.stuck) : thrown;
+    const drift = suspension?.kind === 'pause' ? driftIn(run) : undefined;
+    if (suspension && !drift) return suspended(suspension, steps);
+    const error = drift ?? (isLate && steps.stuck ? new TimeoutError(thrown.message + steps.stuck) : thrown);
     return await outcomeOfThrown(error, { ...run, ctx, deadline: time.deadline });
   } finally {
     steps.close();
   }
 }
 
-/** The code has changed since the names were recorded, or makes other names each time. */
-function warnOfDrift({ steps, log, journal }: Run): void {
+/**
+ * Warns that the code has changed since the names were recorded, or makes other names each time.
+ * @returns the end of the job, where its handler wants that
+ */
+function driftIn({ steps, log, journal, registration }: Run): UnrecoverableError | undefined {
   const { message, names: drift } = steps.drift ?? {};
-  if (message === undefined) return;
+  if (message === undefined) return undefined;
   log().warn(message);
   journal.add(logEntry(Date.now(), 'warn', message, { drift }));
+  return registration.onDrift === 'fail' ? new UnrecoverableError(message) : undefined;
 }
 
 function suspended(suspension: Suspension, { runs }: Steps): Outcome {

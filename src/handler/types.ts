@@ -292,6 +292,8 @@ export interface HandlerDefinition<Args extends readonly unknown[] = unknown[], 
    * @example undo: { charge: (paid, { env, job }) => env.SHOP.refund(`${job.id}:charge`) }
    */
   undo?: UndoTable<Env> | undefined;
+  /** What a run does that ends or pauses without reaching a recorded step: `warn` (default), or `fail` for good. */
+  onDrift?: 'warn' | 'fail' | undefined;
   /** Tries of each entry of `undo`, or a policy. Default 5. */
   undoRetry?: number | StepRetry | undefined;
 }

@@ -16,6 +16,7 @@ describe('a mistake in the handlers is a TypeError that names the type', () => {
     ['a negative timeout', { 'email.send': { handler: run, timeoutMs: -1 } }],
     ['a timeout above 15 minutes', { 'email.send': { handler: run, timeoutMs: 900_001 } }],
     ['a fraction of an attempt', { 'email.send': { handler: run, maxAttempts: 1.5 } }],
+    ['another answer to drift', { 'email.send': { handler: run, onDrift: 'ignore' } }],
     ['a concurrency of 0', { 'email.send': { handler: run, concurrency: 0 } }],
     ['a retry policy that is a number', { 'email.send': { handler: run, retry: 3 } }],
     ['an unknown policy field', { 'email.send': { handler: run, retry: { attempts: 3 } } }],

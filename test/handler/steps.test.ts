@@ -18,8 +18,9 @@ class OneJob {
   now = Date.parse('2026-01-01T00:00:00.000Z');
   readonly #worker;
 
-  constructor(run: (ctx: HandlerContext) => unknown, options: WorkerOptions = {}) {
-    this.#worker = defineHandlers((_job, ctx) => run(ctx), { ...quiet(), ...options });
+  constructor(run: (ctx: HandlerContext) => unknown, options: WorkerOptions = {}, settings: object = {}) {
+    const handler = (_job: unknown, ctx: HandlerContext) => run(ctx);
+    this.#worker = defineHandlers({ 'test.steps': { handler, ...settings } }, { ...quiet(), ...options });
   }
 
   /** One run. */
@@ -69,6 +70,28 @@ describe('names on record that a run does not reach', () => {
     delete job.steps.old;
     delete job.steps.nap;
     expect(warnings(await job.run({ attempt: 3 }))).toEqual([]);
+  });
+
+  it('end the job for good where its handler says so, whether it completes or pauses', async () => {
+    const job = new OneJob(
+      async (ctx) => {
+        await ctx.step('kept', () => 1);
+        if (ctx.attempt === 1) await ctx.sleep('nap', '1h');
+      },
+      {},
+      { onDrift: 'fail' },
+    );
+    job.steps.old = { result: 1 };
+    const message = 'The run did not reach 1 of the steps on record: "old".';
+    const failed = { status: 'failed', error: { message, type: 'UnrecoverableError' } };
+    for (const attempt of [1, 2]) {
+      const said = await job.run({ attempt });
+      expect(said).toMatchObject(failed);
+      expect(warnings(said)).toMatchObject([{ message }]);
+      delete job.steps.nap;
+    }
+    delete job.steps.old;
+    expect((await job.run({ attempt: 2 })).status).toBe('completed');
   });
 
   it('are asked about when none is reached', async () => {

@@ -19,7 +19,7 @@ const LINES = {
   dispatch: 1_886,
   durable: 2_259,
   'files beside the rooms': 360,
-  handler: 5_164,
+  handler: 5_177,
   http: 10_118,
   job: 14_377,
   library: 750,
@@ -28,7 +28,7 @@ const LINES = {
   queue: 26_386,
   rpc: 1_805,
   testing: 954,
-  ui: 12_565,
+  ui: 12_549,
   workflow: 740,
 };
 

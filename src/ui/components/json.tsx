@@ -29,7 +29,6 @@ export function Json({ value, label, open = 1 }: JsonProps) {
   );
 }
 
-/** Characters of JSON that fit in a line. */
 const BRIEF = 140;
 
 export function JsonBrief({ value, label }: Omit<JsonProps, 'open'>) {

@@ -12,7 +12,6 @@ import { Failure, Skeleton } from './page';
 import { Bar } from './progress';
 import './operation.css';
 
-/** What it would act on, if it began now. */
 export interface Preview {
   matched: number;
   /** False: there are more. */

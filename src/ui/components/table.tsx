@@ -38,7 +38,6 @@ export interface DataTableProps<Row> {
   rows: readonly Row[];
   columns: readonly Column<Row>[];
   rowKey: (row: Row) => string;
-  /** Where Enter leads. */
   rowHref?: false | ((row: Row) => string);
   /** Of {@link useSelection}, where rows can be chosen. */
   selection?: Selection | undefined;

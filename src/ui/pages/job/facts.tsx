@@ -71,7 +71,6 @@ function Enqueues({ of: { calls, since } }: { of: Coalesced }) {
 type ShownOption = Exclude<OptionsThat<'shown'>, OptionsThat<'foreign'>>;
 const OPTIONS = optionsThat('shown').filter((name): name is ShownOption => name !== 'metadata');
 
-/** What is not called by its name. */
 const LABELS: { readonly [Name in ShownOption]?: string } = {
   timeout_ms: 'Time limit',
   visibility_timeout_ms: 'Lease',

@@ -136,7 +136,6 @@ function EditDrawer({ of: job, kind, reload }: { of: Job; kind: 'edit' | 'clone'
   );
 }
 
-/** Attempts that are foreseen at most. */
 const MOST = 25;
 
 function RetryPolicy({ of: job }: { of: Job }) {
@@ -210,7 +209,6 @@ export default function JobPage({ params: { id = '' } }: { params: { id?: string
   );
 }
 
-/** What a handler says while it runs. */
 const SAID: readonly string[] = ['job.progress', 'job.log'];
 
 /** Progress is sent whole, and a log is read alone; anything else that happens changes more than its event says. */
@@ -328,7 +326,6 @@ function Progress({ of: { progress = 0, progress_message: message } }: { of: Job
   );
 }
 
-/** The jobs around this one. */
 function Relatives({ of: { id, parent, children } }: { of: Job }) {
   if (!parent && children.items.length === 0) return null;
   return (

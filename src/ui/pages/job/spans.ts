@@ -35,7 +35,6 @@ const WAITING: Look = ['neutral', 'waiting'];
 
 const timeOf = (at: string | null | undefined): number | undefined => (at ? Date.parse(at) : undefined);
 
-/** All of a job, oldest first. */
 export function spansOf(job: Job, now: number): TraceRow[] {
   const attempts = attemptSpans(job, now);
   const created = Date.parse(job.created_at);

@@ -11,7 +11,6 @@ import type { Job } from './types';
 
 type Reason = EnvelopeWaiting['reason'];
 
-/** What is the matter, in a few words. */
 const TITLES: Readonly<Record<Reason, string>> = {
   batch_undecided: 'An operation on several queues is being decided',
   pending: 'It must be activated',

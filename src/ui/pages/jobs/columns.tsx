@@ -68,7 +68,6 @@ const COLUMNS: readonly Column<JobSummary>[] = [
 
 const KEY = 'tocsin.columns.jobs';
 
-/** Ids of columns that are not shown. */
 const hidden = signal(stored());
 
 function stored(): readonly string[] {
@@ -123,7 +122,6 @@ function Brief({ text = '' }: { text?: string | undefined }) {
   );
 }
 
-/** What comes next, or what came last. */
 function Then({ job }: { job: JobSummary }) {
   const [word, at] = thenOf(job);
   return at === undefined ? (

@@ -18,7 +18,6 @@ export const NAMES = {
   dead: 'Dead letters',
 } as const;
 
-/** Values of a filter, as people call them. */
 export const VALUES = {
   dead: { true: 'Only dead letters', false: 'Without dead letters' },
   since: {

@@ -8,7 +8,6 @@ import { pageNumber, query, url } from '../../core/router';
 import { detailQuery } from './columns';
 import { filterQuery, fits, isSearch, statesShown } from './filter';
 
-/** Jobs that are asked for at once. */
 const MAX_ASKED = 100;
 
 export interface Updates {
@@ -111,7 +110,6 @@ function isBirth({ event, data }: LiveEvent): boolean {
   return event in BORN && data.attempt === 0 && data.redrive !== true;
 }
 
-/** Did a job come into the list? */
 function isArrival(event: LiveEvent): boolean {
   const states = statesShown();
   const state = stateIn(event);

@@ -243,7 +243,6 @@ function lineOfGroup({ fingerprint, type, error, count, sample, first_seen_at }:
   };
 }
 
-/** The text of each metric before its number. */
 const LABELS: Readonly<Record<string, string>> = { ...METRICS, oldest_age: 'Oldest job waits' };
 
 /** The number of a rule as it is now; undefined for a queue that was not loaded. */

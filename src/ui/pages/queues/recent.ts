@@ -28,7 +28,6 @@ export function ratesOf({ throughput, recent }: QueueItem, minute: number): Thro
   return isQuiet ? { processed_per_minute: 0, failed_per_minute: 0, enqueued_per_minute: 0 } : throughput;
 }
 
-/** Minutes that an error rate looks back. */
 const RATE_MINUTES = 5;
 
 /** Failed attempts of all, 0…1, in the last minutes; of these queues together. */
