@@ -458,6 +458,25 @@ it('a handler and its jobs that move to another queue find each other', async ()
   expect(await server.state(id)).toBe('available');
 });
 
+it('a dead letter that moves to another queue still gets the result of its detached job', async () => {
+  const [there, far] = [freshName('there'), freshName('far')];
+  const retry = { max_attempts: 1, on_exhaustion: 'dead_letter' };
+  const id = await server.enqueue(queue, { type: 'parent', options: { retry } });
+  const slow = run('slow', far, { detached: true });
+  await await_(await server.takeOne(queue), [slow, run('quick', queue)]);
+  await settled(object);
+  const child = await server.takeOne(far);
+  await nack((await server.takeOne(queue)).id);
+  await nack((await server.takeOne(queue)).id);
+  await server.ok(200, 'POST', `${V1}/dead-letter/${id}/retry`, { override: { queue: there } });
+  await settled(object);
+  await await_(await server.takeOne(there), [slow]);
+  await server.ack(child.id, { result: 'late' });
+  await settled(new TestQueue(far), object);
+  expect(await steps(id)).toMatchObject({ slow: { result: 'late' } });
+  expect(await server.state(id)).toBe('available');
+});
+
 it('an operator answers for a job that is waited for: the handler continues, and the job is cancelled', async () => {
   const { id, children } = await parentOf([queue]);
   await server.ok(200, 'PUT', `${V1}/admin/jobs/${id}/steps/r0`, { result: 'by hand' });
