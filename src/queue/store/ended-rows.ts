@@ -55,9 +55,10 @@ export function oldestEnded(sql: SqlStorage, state: number, limit: number, now: 
   return column<number>(sql, `${removable(sql, state, now, asQueueSays)} ORDER BY ended_at ${LIMIT}`, limit);
 }
 
-export function countEvictable(sql: SqlStorage, count: number, now: number): number {
+/** Of `count` dead letters, how many may go early. @param most no more are counted */
+export function countEvictable(sql: SqlStorage, count: number, most: number, now: number): number {
   if (!isAnyForever(sql, now)) return count;
-  return cell<number>(sql, `SELECT count(*) FROM (${removable(sql, STATE.dead, now)})`) as number;
+  return cell<number>(sql, `SELECT count(*) FROM (${removable(sql, STATE.dead, now)} LIMIT ?)`, most) as number;
 }
 
 /** When the oldest row in `state` ended, whatever its retention; epoch ms. */

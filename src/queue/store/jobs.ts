@@ -299,7 +299,8 @@ const EVICTED_FOR_ONE = 2;
 export function evictDeadLetters(q: Named & Stored & Configured & Observed, limit: number, now: number): boolean {
   const { maxDeadLetters } = q.config;
   const dead = q.store.counts.countDead();
-  const surplus = (dead > maxDeadLetters ? countEvictable(q.store.sql, dead, now) : 0) - maxDeadLetters;
+  if (dead <= maxDeadLetters) return false;
+  const surplus = countEvictable(q.store.sql, dead, maxDeadLetters + limit + 1, now) - maxDeadLetters;
   if (surplus <= 0) return false;
   const moving = q.store.outbox.has(MOVE) ? q.store.outbox.count(MOVE) : 0;
   const wanted = Math.min(surplus, limit);
