@@ -40,7 +40,6 @@ export function numbersOf(chunks: readonly (readonly JobRow[])[]): Map<number, n
 export class Chunks implements LaneRules {
   /** Reading reached its bound: the next selection continues there. */
   isUnfinished = false;
-  /** Lanes that turned out to be unable to start. */
   private readonly tried = new Set<ChunkLane>();
   /** Jobs by group that the claim has taken, which have no leases yet. */
   private starting: ReadonlyMap<string, number> | undefined;

@@ -35,7 +35,6 @@ export interface Claimed {
 export interface Terms {
   workerId?: string;
   target?: string;
-  /** Execution limit in ms. */
   timeoutMs: (body: JobBody) => number;
   /** Lease length in ms. */
   visibilityMs: (body: JobBody) => number;

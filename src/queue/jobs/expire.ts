@@ -18,7 +18,6 @@ export function expire(q: QueueParts, row: JobRow, now: number): void {
   move(q, row, 'expire', { state: STATE.discarded, history }, now);
 }
 
-/** There is no room for the job. */
 export function drop(
   q: QueueParts,
   row: JobRow,

@@ -24,7 +24,6 @@ export function undoOf(q: Named & Stored, { undo_job: job_id }: JobHistory, now:
 export interface UndoPlan {
   /** It has run: nothing on record holds any more. */
   isUndone: boolean;
-  /** The id of one that has not begun. */
   unbegun?: string;
 }
 

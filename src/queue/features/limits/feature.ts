@@ -8,7 +8,6 @@ import { leasing } from './leasing';
 export class LimitsFeature implements Feature {
   readonly leases: MessageKind;
   readonly messages: readonly MessageKind[];
-  /** When it was last asked, epoch ms. */
   private askedAt = Number.NEGATIVE_INFINITY;
 
   constructor(private readonly host: Host) {

@@ -213,7 +213,6 @@ export class Pulling implements Feature {
     waiter.answer.resolve({ ok: true, value: jobs });
   }
 
-  /** Jobs may have become available by the clock. */
   private lookAgain(): void {
     this.waiters.markReady();
     this.serve();

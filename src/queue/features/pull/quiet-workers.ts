@@ -7,7 +7,6 @@
 
 import { Backoff, isWithin } from '../../../durable/backoff';
 
-/** After this long the directory is asked again, ms. */
 const REFRESH_MS = 60_000;
 
 export class QuietWorkers {
@@ -36,7 +35,6 @@ export class QuietWorkers {
     return this.reading.then(() => this.hasNow(workerId));
   }
 
-  /** As far as is known now. */
   hasNow(workerId: string): boolean {
     return this.known?.has(workerId) ?? false;
   }

@@ -74,7 +74,6 @@ export class Waiters {
     return this.readyTypes.has(types);
   }
 
-  /** Those that may find something, in order. */
   *ready(): Generator<Waiter> {
     for (const waiter of this.waiting) if (this.isReady(waiter)) yield waiter;
   }

@@ -27,7 +27,6 @@ export class Pace {
     return [...entries].some((entry) => (this.quick.get(entry) ?? 0) < QUICK_CALLS);
   }
 
-  /** The announcement no longer holds. */
   forget(): void {
     this.quick.clear();
   }

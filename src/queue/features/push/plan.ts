@@ -11,7 +11,6 @@ export interface Passenger {
   key: number;
   /** Size of its body, and of the answer to expect. */
   chars: number;
-  /** Execution limit, ms. */
   timeoutMs: number;
   alone: boolean;
 }

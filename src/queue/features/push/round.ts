@@ -33,7 +33,6 @@ export interface Round {
   /** Keys of the jobs that were looked at by the cursor of their type, and whether it took them. */
   seen: Map<number, boolean>;
   starting: Map<string, number>;
-  /** Slots that are free, and jobs that may start. */
   slots: number;
   starts: number;
   chunks: JobRow[][];

@@ -45,7 +45,6 @@ interface Delivered {
 
 interface Passenger extends Pick<Delivered, 'claimed' | 'delivery'> {
   sent: Delivery;
-  /** Its call has a live connection. */
   isOpen: boolean;
 }
 

@@ -54,7 +54,6 @@ const ASK_AGAIN_MS = 60_000;
 /** While a deploy is under way two versions may answer in turns: minimum interval between requests to them, ms. */
 const ASK_OUTDATED_MS = 10_000;
 const MAX_TYPES = 1_000;
-/** The longest a pushed attempt may take, ms. */
 const MAX_TIMEOUT_MS = 900_000;
 
 export interface Bound {
@@ -82,9 +81,7 @@ export class PushTarget {
   openCalls = 0;
   private announcement: Announcement | undefined;
   private announcesChunks = false;
-  /** When the announcement was asked for, epoch ms. */
   private askedAt = Number.NEGATIVE_INFINITY;
-  /** Not to be asked before this, epoch ms. */
   private askAgainAt = Number.NEGATIVE_INFINITY;
   /** Its last answer named another announcement. */
   private outdated = false;
@@ -101,7 +98,6 @@ export class PushTarget {
     if (config.isRemote) this.announcement = plainAnnouncement(config);
   }
 
-  /** The pause before it is asked again, ms. */
   private pause(ms: number): number {
     return Math.min(ms, this.longestPauseMs ?? ms);
   }

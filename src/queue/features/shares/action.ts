@@ -47,7 +47,6 @@ function isRunning(q: Named & Stored, id: string): boolean {
   return row !== undefined && q.store.leases.active.has(row.key);
 }
 
-/** The batch is committed: the jobs are acted on. */
 export function commitAction(q: QueueParts, { action, locked, archived }: PreparedAction, now: number): void {
   for (const { key } of locked) {
     // A retry that came due meanwhile is still the one that was checked.

@@ -323,7 +323,6 @@ function mayBecomeReady({ ready }: WorkerSocket, message: WorkerMessage): void {
   });
 }
 
-/** A queue that does not exist has no jobs. */
 const noneTaken = (reports: readonly Outcome<Report>[]): Outcome<Reported>[] =>
   reports.map((report) => (report.ok ? { ok: false, error: notFound('job', report.value.job_id).data } : report));
 

@@ -45,7 +45,6 @@ export class WorkerSocket {
   readonly worker: Connection;
   /** Sent with its claims. Not kept: the queue remembers it from the first of them. */
   readonly said: Pick<Connection, 'handlers'>;
-  /** Further jobs that it takes. */
   ready: number;
   claim: (ClaimRequest & { waiter: string }) | undefined;
   /** An operator has directed it to take no more jobs. */
