@@ -8,6 +8,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { installPeers } from '../peers/packages.mjs';
 import { block, item } from '../report.mjs';
+import { round } from '../stats.mjs';
 import { BAD } from './bad.mjs';
 import { descriptor, lines } from './contract.mjs';
 
@@ -33,6 +34,7 @@ const PEERS = ['bullmq', 'graphile', 'pgboss'];
  * @param options.contract a file for the lines of the long-horizon contract
  */
 export async function runSteady({ rate, minutes = '1', only, quick, bad, contract }, report) {
+  const begun = performance.now();
   const rates = (rate ?? (quick || bad ? '800' : '800,3000,8000')).split(',').map((text) => positive('rate', text));
   const seconds = quick ? 10 : 60 * positive('minutes', minutes);
   const days = bad === undefined ? [undefined] : bad === 'all' ? Object.keys(BAD) : bad.split(',');
@@ -65,6 +67,7 @@ export async function runSteady({ rate, minutes = '1', only, quick, bad, contrac
   }
   print(results, notes);
   report.steady = results;
+  report.seconds = round((performance.now() - begun) / 1000, 1);
   return results.every(({ error }) => error === undefined);
 }
 
@@ -133,6 +136,6 @@ function print(results, notes) {
     const text = (value) => (value === undefined ? 'not before the next one' : `${value} s`);
     if (seconds) notes.add(`${title} at ${shown(rate)}/s: carried as before after ${seconds.map(text).join(', ')}.`);
   }
-  const about = 'CPU in ms a job. `left`: jobs that were enqueued and did not start within 30 s of the end.';
+  const about = 'CPU in ms a job. `left`: jobs that were enqueued and did not start within 90 s of the end.';
   console.log(`${[...notes, about, ...trends.map(text)].map(item).join('\n')}\n`);
 }

@@ -16,7 +16,8 @@ const MAX_CALL = 1_000;
 /** Calls without an answer: a producer with more waits, and what comes due is sent later. */
 const MAX_CALLS = 64;
 const SAMPLE_MS = 5_000;
-const DRAIN_MS = 30_000;
+/** Jobs of a worker that was killed come back when their lease of a minute ends. */
+const DRAIN_MS = 90_000;
 const WARM_UP_S = 5;
 
 /** What a job carries besides its moment, so that it has the size of a real one. */
@@ -34,6 +35,7 @@ export const now = () => performance.timeOrigin + performance.now();
  * @property {() => number[]} pids of the server
  * @property {() => Promise<number>} depth jobs that wait
  * @property {() => number} bytes that are stored
+ * @property {() => Promise<number>} [unended] jobs that wait or run; absent: those that wait
  * @property {() => Promise<number>} [completed] jobs that have ended well and are kept
  */
 
@@ -175,10 +177,10 @@ async function happen(events, begun, samples) {
 /** Waits until nothing waits, or for as long as that may take. */
 async function drained(subject) {
   const begun = performance.now();
-  while ((await depthOf(subject)) > 0 && performance.now() - begun < DRAIN_MS) await delay(50);
+  while ((await unended(subject)) > 0 && performance.now() - begun < DRAIN_MS) await delay(50);
 }
 
-const depthOf = (subject) => subject.depth().catch(() => 1);
+const unended = (subject) => (subject.unended ?? subject.depth)().catch(() => 1);
 
 /** @param histogram of ms */
 export function percentiles(histogram) {

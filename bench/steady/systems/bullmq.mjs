@@ -6,8 +6,6 @@ import { NO_REDIS, redisVersion, startRedis } from '../../peers/redis.mjs';
 import { IN_HAND, PAYLOAD, WORK_MS } from '../load.mjs';
 import { bytesBelow } from '../processes.mjs';
 
-export const MODES = { pulled: [] };
-
 const KEPT = { removeOnComplete: { count: 1_000 } };
 
 export async function open({ packages }) {

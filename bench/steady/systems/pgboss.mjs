@@ -6,8 +6,6 @@ import { findPostgres, NO_POSTGRES, startPostgres } from '../../peers/postgres.m
 import { IN_HAND, PAYLOAD, WORK_MS } from '../load.mjs';
 import { bytesBelow } from '../processes.mjs';
 
-export const MODES = { pulled: [] };
-
 const QUEUE = 'steady';
 const CONNECTIONS = 20;
 const WORK = {

@@ -26,7 +26,7 @@ const SILENT_MS = 30_000;
 const STORAGE_BYTES = 20_000_000;
 
 /** Where the jobs run, and what `serve` is started with for it. */
-export const MODES = {
+const MODES = {
   pulled: ['--no-config'],
   pushed: ['--no-config', '--handlers', `steady.*=${join(root, 'bench/steady/handler')}`],
   own: ['--config', join(root, 'bench/steady/own/wrangler.toml')],
@@ -64,10 +64,15 @@ export async function open({ mode, bad }) {
 
   const jobs = (stamps) =>
     stamps.map((at) => ({ type: 'steady.work', args: [at, PAYLOAD], options: { queue: QUEUE } }));
-  /** Started anew where the runtime was killed. */
-  const work = async (onStart, log = () => undefined) => {
+  const work = async (onStart) => {
     const over = new AbortController();
-    const options = { signal: over.signal, concurrency: IN_HAND, socket: true, onError: log, log: () => undefined };
+    const options = {
+      signal: over.signal,
+      concurrency: IN_HAND,
+      socket: true,
+      onError: () => undefined,
+      log: () => undefined,
+    };
     const handlers = {
       'steady.work': async ({ args }) => {
         onStart(args[0]);
@@ -82,18 +87,15 @@ export async function open({ mode, bad }) {
   };
   /** In a process of its own, which can be killed and is then started anew. */
   let worker;
+  let startWorker;
   const workApart = (onCounted) => {
-    const begin = () => {
+    startWorker = () => {
       worker = fork(WORKER, [url, QUEUE]).on('message', onCounted);
     };
-    begin();
-    killWorker = () => {
-      worker.kill('SIGKILL');
-      begin();
-    };
+    startWorker();
     return () => worker.kill();
   };
-  let killWorker;
+  const stats = () => call(port, 'GET', `/ojs/v1/queues/${QUEUE}/stats`);
   const starts = async () => {
     const histogram = new Histogram();
     const job = await admin.enqueue('steady.starts', [], { queue: QUEUE, priority: 100 });
@@ -105,10 +107,17 @@ export async function open({ mode, bad }) {
     enqueue: (stamps) => producer.enqueueMany(jobs(stamps)),
     ...(mode !== 'pulled' ? { starts } : bad === 'worker' ? { workApart } : { work }),
     pids: () => [server.child.pid, workerd()],
-    depth: async () => (await call(port, 'GET', `/ojs/v1/queues/${QUEUE}/stats`)).available,
+    depth: async () => (await stats()).available,
+    unended: async () => {
+      const { available, active, retryable } = await stats();
+      return available + active + retryable;
+    },
     bytes: () => bytesBelow(state),
-    completed: async () => (await call(port, 'GET', `/ojs/v1/queues/${QUEUE}/stats`)).completed,
-    killWorker: () => killWorker(),
+    completed: async () => (await stats()).completed,
+    killWorker: () => {
+      worker.kill('SIGKILL');
+      startWorker();
+    },
     silence: () => admin.enqueue('steady.silence', [SILENT_MS], { queue: QUEUE, priority: 100 }),
     fillAnother: async () => {
       const many = Array(CALL).fill({ type: 'steady.other', args: [PAYLOAD], options: { queue: 'another' } });

@@ -1,27 +1,10 @@
-/** graphile-worker in its batched mode: 500 jobs claimed at once, completed in one statement what ended in a turn. */
-import { createRequire } from 'node:module';
-import { pathToFileURL } from 'node:url';
-import { versionOf } from '../../peers/packages.mjs';
-import { findPostgres, NO_POSTGRES, startPostgres } from '../../peers/postgres.mjs';
+/** graphile-worker in its batched mode. */
+import { openGraphile } from '../../peers/graphile.mjs';
 import { check, DATA, dueTogether, enqueues, IN_HAND, runs, starts } from '../steps.mjs';
 
-const BATCHED = { localQueue: { size: 500 }, completeJobBatchDelay: 0, failJobBatchDelay: 0 };
-/** Connections of the producers, and of the worker. */
-const CONNECTIONS = 20;
-
 export async function open({ sizes, packages }) {
-  const found = findPostgres();
-  if (found === undefined) return { skipped: NO_POSTGRES };
-  const require = createRequire(`${packages}/`);
-  const { Pool } = require('pg');
-  const { Logger, makeWorkerUtils, run } = await import(pathToFileURL(require.resolve('graphile-worker')).href);
-  const logger = new Logger(() => () => undefined);
-  const postgres = await startPostgres(found);
-  const pool = new Pool({ connectionString: postgres.connectionString, max: CONNECTIONS });
-  // A connection that is cut when the cluster ends.
-  pool.on('error', () => undefined);
-  const utils = await makeWorkerUtils({ pgPool: pool, logger });
-  await utils.migrate();
+  const { skipped, versions, pool, utils, work, close } = await openGraphile(packages);
+  if (skipped !== undefined) return { skipped };
 
   const left = async () =>
     Number((await pool.query('SELECT count(*) AS n FROM graphile_worker._private_jobs')).rows[0].n);
@@ -37,9 +20,7 @@ export async function open({ sizes, packages }) {
   const worker =
     (concurrentJobs = IN_HAND) =>
     async (onStart) => {
-      const preset = { worker: { ...BATCHED, concurrentJobs } };
-      const taskList = { noop: async () => onStart() };
-      const runner = await run({ pgPool: pool, preset, taskList, logger, noHandleSignals: true });
+      const runner = await work({ noop: async () => onStart() }, concurrentJobs);
       return () => runner.stop();
     };
 
@@ -68,13 +49,8 @@ export async function open({ sizes, packages }) {
         return perSecond;
       });
   }
-  const close = async () => {
-    await utils.release();
-    await pool.end();
-    await postgres.close();
-  };
   const notes = [
-    `graphile-worker ${versionOf(packages, 'graphile-worker')} on PostgreSQL ${found.version}, \`fsync\` and \`synchronous_commit\` on; batched: \`localQueue.size\` 500, \`completeJobBatchDelay\` 0. Its retry delay cannot be set, so that line is empty.`,
+    `${versions}, \`fsync\` and \`synchronous_commit\` on; batched: \`localQueue.size\` 500, \`completeJobBatchDelay\` 0. Its retry delay cannot be set, so that line is empty.`,
   ];
   return { measures, close, notes };
 }
