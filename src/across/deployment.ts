@@ -7,7 +7,7 @@
  */
 import type { Env } from '../config';
 import type { Declared } from '../declaration';
-import { hexOf } from '../job/bytes';
+import { hexOf, sha256Of } from '../job/bytes';
 import { type CronDefinition, parseCron } from '../job/cron/definition';
 import { ApiError, invalidConfiguration } from '../job/errors';
 import type { CronView } from '../rpc/cron';
@@ -29,8 +29,7 @@ export function textOf({ enabled: _, ...definition }: CronDefinition): string {
 export async function digestOf(declared: Declared, env: Env): Promise<string> {
   const { queues, limits, crons, alerts } = declared;
   const webhooks = declared.webhooks && withVariables(declared.webhooks, env);
-  const bytes = new TextEncoder().encode(JSON.stringify({ queues, limits, crons, webhooks, alerts }));
-  const hash = new Uint8Array(await crypto.subtle.digest('SHA-256', bytes));
+  const hash = await sha256Of(JSON.stringify({ queues, limits, crons, webhooks, alerts }));
   return hexOf(hash.subarray(0, 8));
 }
 

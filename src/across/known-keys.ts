@@ -5,6 +5,7 @@
 import type { Env } from '../config';
 import { onEmptied } from '../durable/memory';
 import { unavailable } from '../job/errors';
+import { getOrInsert } from '../job/get-or-insert';
 import { endOf, hashOf, type KeyRecord, keyIdIn } from '../job/keys';
 import { directoryObject } from '../rpc/stubs';
 
@@ -84,11 +85,7 @@ onEmptied(() => {
   lists = new WeakMap();
 });
 
-function listOf(env: Env): KnownKeys {
-  const list = lists.get(env) ?? new KnownKeys(env);
-  lists.set(env, list);
-  return list;
-}
+const listOf = (env: Env): KnownKeys => getOrInsert(lists, env, () => new KnownKeys(env));
 
 /** The key in a text; undefined: it is none. Expired keys have an `end` in the past. @throws {ApiError} 503 */
 export async function findKey(env: Env, text: string, now: number): Promise<(KnownKey & { hash: string }) | undefined> {

@@ -66,8 +66,12 @@ export class KeyStore {
     return true;
   }
 
+  find(id: string): KeyRecord | undefined {
+    return this.load().get(id);
+  }
+
   private must(id: string): KeyRecord {
-    const key = this.load().get(id);
+    const key = this.find(id);
     if (!key) throw notFound('key', id, 'GET /ojs/v1/admin/keys lists all keys.');
     return key;
   }

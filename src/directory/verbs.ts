@@ -144,6 +144,7 @@ export const VERBS = {
   /** The keys made at run time, unless the caller has this version. @param used hashes of keys that were used since */
   keys: ({ keys }, version: string, used: string[]) => keys.current(version, used, Date.now()),
   keyRecords: ({ keys }) => keys.all(),
+  keyRecord: ({ keys }, id: string) => keys.find(id) ?? null,
   /** 409 when there are too many. */
   createKey: ({ keys }, key: StoredKey) => outcomeOf(() => keys.create(key, Date.now())),
   /** 404; 400 for more than it had. */

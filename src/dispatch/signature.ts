@@ -10,7 +10,7 @@
  * During a rotation both secrets sign, the new one first; a JWT has room for one signature only.
  */
 
-import { base64Of, base64UrlOf, hexOf } from '../job/bytes';
+import { base64Of, base64UrlOf, hexOf, sha256Of } from '../job/bytes';
 import { hmacOf, jwtOf, utf8Of } from '../job/jwt';
 
 export const SIGNATURES = ['standard', 'ojs', 'qstash'] as const;
@@ -81,6 +81,6 @@ export async function signatureHeaders(
 
 async function jwt(secret: string, { url, id, body, at }: Signable): Promise<string> {
   const now = Math.floor(at / 1000);
-  const hash = base64UrlOf(new Uint8Array(await crypto.subtle.digest('SHA-256', utf8Of(body))));
+  const hash = base64UrlOf(await sha256Of(body));
   return jwtOf(secret, { body: hash, iss: 'Upstash', sub: url, iat: now, nbf: now, exp: now + JWT_SECONDS, jti: id });
 }

@@ -28,6 +28,10 @@ export const unpaddedBase64UrlOf = (bytes: Uint8Array): string => base64UrlOf(by
 export const hexOf = (bytes: Iterable<number>): string =>
   Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
 
+/** SHA-256 of a text in UTF-8. */
+export const sha256Of = async (text: string): Promise<Uint8Array> =>
+  new Uint8Array(await crypto.subtle.digest('SHA-256', encoder.encode(text)));
+
 /** The bytes of base64 with the alphabet for URLs. @throws {Error} */
 export const bytesOfBase64Url = (text: string) =>
   Uint8Array.from(atob(text.replaceAll('-', '+').replaceAll('_', '/')), (char) => char.charCodeAt(0));

@@ -1,7 +1,7 @@
 /** API keys made at run time: `toc_<id>_<secret>`. What requests say of them, and how they may change. */
 import { completed, ROLES, SCOPES, type Scope } from './access';
 import { type Bounds, readBounds, within } from './bounds';
-import { hexOf, unpaddedBase64UrlOf } from './bytes';
+import { hexOf, sha256Of, unpaddedBase64UrlOf } from './bytes';
 import { defined, optional, readDuration, reader, readSome, readText, readWord } from './envelope/fields';
 import { type ApiError, conflict, invalidRequest } from './errors';
 import { utf8Of } from './jwt';
@@ -53,8 +53,7 @@ const newId = () =>
   Array.from(crypto.getRandomValues(new Uint8Array(8)), (byte) => LETTERS[byte % LETTERS.length]).join('');
 
 /** What is stored of a key: random bits of this number need no slow hash. */
-export const hashOf = async (key: string): Promise<string> =>
-  hexOf(new Uint8Array(await crypto.subtle.digest('SHA-256', utf8Of(key))));
+export const hashOf = async (key: string): Promise<string> => hexOf(await sha256Of(key));
 
 const isSame = (a: string, b: string) => crypto.subtle.timingSafeEqual(utf8Of(a), utf8Of(b));
 

@@ -67,7 +67,7 @@ async function rotate(c: AppContext) {
 
 async function find(c: AppContext): Promise<KeyRecord> {
   const id = pathParam(c, 'id');
-  const found = (await directoryObject(c.env).keyRecords()).find((key) => key.id === id);
+  const found = await directoryObject(c.env).keyRecord(id);
   if (!found) throw notFound('key', id);
   return found;
 }

@@ -12,7 +12,7 @@ import { getCookie } from 'hono/cookie';
 import { findKey, keyWithId } from '../../across/known-keys';
 import { readAccess } from '../../config';
 import { type ApiKey, roleOf, SCOPES } from '../../job/access';
-import { hexOf } from '../../job/bytes';
+import { hexOf, sha256Of } from '../../job/bytes';
 import { defined } from '../../job/envelope/fields';
 import { type ApiError, refusal } from '../../job/errors';
 import { isKeyId, type KeyMembers, keyIdIn } from '../../job/keys';
@@ -136,7 +136,7 @@ export async function hasEnded(c: AppContext): Promise<boolean> {
 }
 
 interface Known {
-  digest: ArrayBuffer;
+  digest: Uint8Array;
   caller: Caller;
 }
 
@@ -163,7 +163,7 @@ export async function keyWithHint(c: AppContext, hint: string): Promise<Caller |
 
 /** Compares digests of equal length in constant time, and all of them, so that timing reveals nothing of the keys. */
 async function callerWith(keys: readonly ApiKey[], token: string): Promise<Caller | undefined> {
-  const presented = await sha256(token);
+  const presented = await sha256Of(token);
   let found: Caller | undefined;
   for (const { digest, caller } of await knownKeys(keys)) {
     if (crypto.subtle.timingSafeEqual(digest, presented)) found = caller;
@@ -172,14 +172,10 @@ async function callerWith(keys: readonly ApiKey[], token: string): Promise<Calle
 }
 
 async function knownBy({ key, scopes, name, bounds }: ApiKey): Promise<Known> {
-  const digest = await sha256(key);
-  const hint = hexOf(new Uint8Array(digest, 0, 3));
+  const digest = await sha256Of(key);
+  const hint = hexOf(digest.subarray(0, 3));
   const caller = { open: false, name: name ?? null, role: roleOf(scopes), scopes, key_hint: hint };
   return { digest, caller: bounds ? { ...caller, bounds } : caller };
-}
-
-function sha256(text: string): Promise<ArrayBuffer> {
-  return crypto.subtle.digest('SHA-256', new TextEncoder().encode(text));
 }
 
 export function unauthorized(message: string, hint?: string): ApiError {

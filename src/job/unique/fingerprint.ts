@@ -1,6 +1,6 @@
 /** Fingerprints: what is equal as JSON has the same one. */
 
-import { hexOf } from '../bytes';
+import { hexOf, sha256Of } from '../bytes';
 import { isRawNumber } from '../envelope/exact';
 
 /** JSON in which equal values are equal text: members sorted as RFC 8785 has it, text in Unicode NFC. */
@@ -22,6 +22,5 @@ function compare(a: string, b: string): number {
 
 /** SHA-256 of the canonical JSON, 64 hexadecimal digits. */
 export async function fingerprintOf(dimensions: Record<string, unknown>): Promise<string> {
-  const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(canonicalJson(dimensions)));
-  return hexOf(new Uint8Array(digest));
+  return hexOf(await sha256Of(canonicalJson(dimensions)));
 }
