@@ -3,7 +3,7 @@ import type { JobEnvelope } from '../job/wire';
 import type { BulkAction, Continued, CursorQuery, Extent, OperationPreview, Pagination, Time, Warned } from './common';
 import type { ErrorAnswer, ErrorBody } from './errors';
 import type { JobReceipt, NewJob } from './jobs';
-import { DATA, del, get, post } from './route';
+import { del, ENQUEUE, get, onMany, post, removesMany } from './route';
 
 /** The outcome for one job. */
 export interface OperationItem {
@@ -140,18 +140,13 @@ export const bulk = {
     207: BulkEnqueued;
     422: BulkEnqueued | ErrorAnswer;
     errors: 409;
-  }>('/jobs/bulk', { ...DATA, bound: 'enqueue', takesIdempotencyKey: true }),
+  }>('/jobs/bulk', ENQUEUE),
   /** Cancels many jobs. */
-  cancel: post<Acting>('/jobs/bulk/cancel', { bound: 'list', audit: 'jobs.cancel', takesIdempotencyKey: true }),
+  cancel: post<Acting>('/jobs/bulk/cancel', onMany('jobs.cancel')),
   /** Retries many jobs. */
-  retry: post<Acting>('/jobs/bulk/retry', { bound: 'list', audit: 'jobs.retry', takesIdempotencyKey: true }),
+  retry: post<Acting>('/jobs/bulk/retry', onMany('jobs.retry')),
   /** Removes many jobs that have ended. */
-  delete: post<Acting>('/jobs/bulk/delete', {
-    bound: 'list',
-    audit: 'jobs.delete',
-    scope: 'admin:purge',
-    takesIdempotencyKey: true,
-  }),
+  delete: post<Acting>('/jobs/bulk/delete', removesMany('jobs.delete')),
   /** Shows the progress of an operation. */
   progress: get<{ query: WaitQuery; 200: OperationProgress; errors: 404 }>('/jobs/bulk/:id'),
   /** Stops an operation; finished changes are kept. */
@@ -175,14 +170,9 @@ export const operations = {
 /** Below `/ojs/v1/admin`, by filter alone. */
 export const operateByFilter = {
   /** Retries many jobs. */
-  retry: post<ActingByFilter>('/jobs/bulk/retry', { bound: 'list', audit: 'jobs.retry', takesIdempotencyKey: true }),
+  retry: post<ActingByFilter>('/jobs/bulk/retry', onMany('jobs.retry')),
   /** Cancels many jobs. */
-  cancel: post<ActingByFilter>('/jobs/bulk/cancel', { bound: 'list', audit: 'jobs.cancel', takesIdempotencyKey: true }),
+  cancel: post<ActingByFilter>('/jobs/bulk/cancel', onMany('jobs.cancel')),
   /** Removes many jobs that have ended. */
-  delete: post<ActingByFilter>('/jobs/bulk/delete', {
-    bound: 'list',
-    audit: 'jobs.delete',
-    scope: 'admin:purge',
-    takesIdempotencyKey: true,
-  }),
+  delete: post<ActingByFilter>('/jobs/bulk/delete', removesMany('jobs.delete')),
 };

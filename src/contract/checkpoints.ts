@@ -45,13 +45,12 @@ export interface CheckpointResume {
   checkpoint?: Checkpoint;
 }
 
+type Saving = { body: CheckpointReport; 200: CheckpointSaved; errors: 404 | 409 | 413 };
+
 /** The routes of the SDKs, below `/ojs/v1`, and below that prefix twice. */
 export const sdkCheckpoints = {
   /** Saves a checkpoint. */
-  save: post<{ body: CheckpointReport; 200: CheckpointSaved; errors: 404 | 409 | 413 }>(
-    '/checkpoints/:id',
-    JOB_REPORTS,
-  ),
+  save: post<Saving>('/checkpoints/:id', JOB_REPORTS),
   /** Shows the checkpoint of a job. */
   show: get<{ 200: CheckpointAnswer; errors: 404 }>('/checkpoints/:id', { bound: 'job' }),
   /** Removes the checkpoint of a job. */
@@ -63,15 +62,9 @@ export const sdkCheckpoints = {
 /** Below `/ojs/v1`. */
 export const checkpoints = {
   /** Saves a checkpoint. */
-  save: put<{ body: CheckpointReport; 200: CheckpointSaved; errors: 404 | 409 | 413 }>(
-    '/jobs/:id/checkpoint',
-    JOB_REPORTS,
-  ),
+  save: put<Saving>('/jobs/:id/checkpoint', JOB_REPORTS),
   /** Saves a checkpoint, like PUT. */
-  post: post<{ body: CheckpointReport; 200: CheckpointSaved; errors: 404 | 409 | 413 }>(
-    '/jobs/:id/checkpoint',
-    JOB_REPORTS,
-  ),
+  post: post<Saving>('/jobs/:id/checkpoint', JOB_REPORTS),
   /** Shows the checkpoint of a job. */
   show: get<{ 200: CheckpointAnswer; errors: 404 }>('/jobs/:id/checkpoint', { bound: 'job' }),
   /** Removes the checkpoint of a job. */

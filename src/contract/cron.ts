@@ -233,6 +233,10 @@ interface HistoryQuery {
   limit?: number;
 }
 
+type Triggering = { 200: CronTriggered; 201: CronTriggered; errors: 404 | 409 | 422 | 429 };
+
+const CHANGE = { judgesMembers: true, audit: 'cron.change' } as const;
+
 /** Below `/ojs/v1`. */
 export const crons = {
   /** Creates a schedule, or replaces the one with this name. */
@@ -251,45 +255,29 @@ export const crons = {
   /** Shows a schedule, with its next fires. */
   show: get<{ 200: CronAnswer; errors: 404 }>('/cron/:name'),
   /** Changes the given members of a schedule. */
-  change: patch<{ body: CronChange; 200: CronAnswer; errors: 404 | 409 | 422 }>('/cron/:name', {
-    judgesMembers: true,
-    audit: 'cron.change',
-  }),
+  change: patch<{ body: CronChange; 200: CronAnswer; errors: 404 | 409 | 422 }>('/cron/:name', CHANGE),
   /** Changes the given members of a schedule, like PATCH. */
-  replace: put<{ body: CronChange; 200: CronAnswer; errors: 404 | 409 | 422 }>('/cron/:name', {
-    judgesMembers: true,
-    audit: 'cron.change',
-  }),
+  replace: put<{ body: CronChange; 200: CronAnswer; errors: 404 | 409 | 422 }>('/cron/:name', CHANGE),
   /** Pauses a schedule. It does not catch up on the times of the pause. */
   pause: post<{ 200: CronAnswer; errors: 404 }>('/cron/:name/pause', { audit: 'cron.pause' }),
   /** Resumes a paused schedule. */
   resume: post<{ 200: CronAnswer; errors: 404 }>('/cron/:name/resume', { audit: 'cron.resume' }),
   /** Enqueues the job of a schedule now, regardless of its times, limit and pause. */
-  trigger: post<{ 200: CronTriggered; 201: CronTriggered; errors: 404 | 409 | 422 | 429 }>('/cron/:name/trigger', {
-    audit: 'cron.trigger',
-  }),
+  trigger: post<Triggering>('/cron/:name/trigger', { audit: 'cron.trigger' }),
   /** Lists jobs that a schedule enqueued recently, and skipped fires. */
   history: get<{ query: HistoryQuery; 200: CronHistory; errors: 404 }>('/cron/:name/history'),
   /** Shows a schedule, with its next fires, as the dashboard reads it. */
   showItem: get<{ 200: CronStatus; errors: 404 }>('/crons/:name'),
   /** Changes the given members of a schedule. */
-  changeItem: patch<{ body: CronChange; 200: CronChanged; errors: 404 | 409 | 422 }>('/crons/:name', {
-    judgesMembers: true,
-    audit: 'cron.change',
-  }),
+  changeItem: patch<{ body: CronChange; 200: CronChanged; errors: 404 | 409 | 422 }>('/crons/:name', CHANGE),
   /** Changes the given members of a schedule, like PATCH. */
-  replaceItem: put<{ body: CronChange; 200: CronChanged; errors: 404 | 409 | 422 }>('/crons/:name', {
-    judgesMembers: true,
-    audit: 'cron.change',
-  }),
+  replaceItem: put<{ body: CronChange; 200: CronChanged; errors: 404 | 409 | 422 }>('/crons/:name', CHANGE),
   /** Pauses a schedule. */
   pauseItem: post<{ 200: CronStatus; errors: 404 }>('/crons/:name/pause', { audit: 'cron.pause' }),
   /** Resumes a paused schedule. */
   resumeItem: post<{ 200: CronStatus; errors: 404 }>('/crons/:name/resume', { audit: 'cron.resume' }),
   /** Enqueues the job of a schedule now. */
-  triggerItem: post<{ 200: CronTriggered; 201: CronTriggered; errors: 404 | 409 | 422 | 429 }>('/crons/:name/trigger', {
-    audit: 'cron.trigger',
-  }),
+  triggerItem: post<Triggering>('/crons/:name/trigger', { audit: 'cron.trigger' }),
   /** Lists jobs that a schedule enqueued recently, and skipped fires. */
   historyOfItem: get<{ query: HistoryQuery; 200: CronHistory; errors: 404 }>('/crons/:name/history'),
 };

@@ -3,7 +3,7 @@ import type { JobEnvelope, RetryPolicy } from '../job/wire';
 import type { Operation, WaitQuery } from './bulk';
 import type { Continued, CursorQuery, Extent, IsoDuration, OperationPreview, Pagination, Time } from './common';
 import type { JobAnswer, RetriedJobAnswer } from './jobs';
-import { del, get, post } from './route';
+import { del, get, onJob, onMany, post, removesMany } from './route';
 
 /** Which dead letters: all conditions must hold. Times are those of the discard, inclusive. */
 export interface DeadLetterQuery {
@@ -96,26 +96,17 @@ const shared = {
   /** Counts the dead letters by queue, type and error. */
   stats: get<{ 200: DeadLetterStats }>('/dead-letter/stats'),
   /** Retries many dead letters. */
-  retryMany: post<Acting>('/dead-letter/retry', {
-    bound: 'list',
-    audit: 'dead_letters.retry',
-    takesIdempotencyKey: true,
-  }),
+  retryMany: post<Acting>('/dead-letter/retry', onMany('dead_letters.retry')),
   /** Removes many dead letters. */
-  deleteMany: del<Acting>('/dead-letter', {
-    bound: 'list',
-    audit: 'dead_letters.delete',
-    scope: 'admin:purge',
-    takesIdempotencyKey: true,
-  }),
+  deleteMany: del<Acting>('/dead-letter', removesMany('dead_letters.delete')),
   /** Retries a dead letter, in its queue or another one. */
   retry: post<{ body: { override?: RetryOverride }; 200: RetriedJobAnswer; errors: 404 | 409 | 422 }>(
     '/dead-letter/:id/retry',
-    { bound: 'job', audit: 'dead_letter.retry' },
+    onJob('dead_letter.retry'),
   ),
 };
 
-const DELETE = { bound: 'job', audit: 'dead_letter.delete', scope: 'admin:purge' } as const;
+const DELETE = { ...onJob('dead_letter.delete'), scope: 'admin:purge' } as const;
 
 /** Below `/ojs/v1`. */
 export const deadLetters = {
@@ -132,12 +123,7 @@ export const deadLetters = {
     202: DeadLettersPurged;
     207: DeadLettersPurged;
     errors: 409;
-  }>('/dead-letter/purge', {
-    bound: 'list',
-    audit: 'dead_letters.purge',
-    scope: 'admin:purge',
-    takesIdempotencyKey: true,
-  }),
+  }>('/dead-letter/purge', removesMany('dead_letters.purge')),
   /** Removes a dead letter. */
   delete: del<{ 200: { deleted: true; job_id: string }; errors: 404 | 409 }>('/dead-letter/:id', DELETE),
 };

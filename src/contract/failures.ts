@@ -1,7 +1,7 @@
 /** Failed jobs in groups: what failed in the same way, and another life or an end for all of it. */
 import type { Operation } from './bulk';
 import type { CursorQuery, Extent, OperationPreview, Pagination, Time } from './common';
-import { get, post } from './route';
+import { get, onMany, post, removesMany } from './route';
 
 /** How a failed job stands: a dead letter, discarded otherwise, waiting for its next attempt. */
 export type FailureState = 'dead' | 'discarded' | 'retrying';
@@ -93,6 +93,14 @@ interface WaitQuery {
   wait?: number;
 }
 
+type Acting = {
+  query: WaitQuery;
+  body: FailureGroupPart;
+  200: Operation | OperationPreview;
+  202: Operation;
+  errors: 409;
+};
+
 /** Below `/ojs/v1/admin`. */
 export const failures = {
   /** Lists the groups of the newest failures, largest first. */
@@ -100,24 +108,7 @@ export const failures = {
   /** Shows one group of failures. */
   show: get<{ query: OneQuery; 200: FailureGroupFound; errors: 404 }>('/failures/:fingerprint'),
   /** Retries the jobs of a group. A longer operation continues by itself. */
-  redrive: post<{
-    query: WaitQuery;
-    body: FailureGroupPart;
-    200: Operation | OperationPreview;
-    202: Operation;
-    errors: 409;
-  }>('/failures/:fingerprint/redrive', { bound: 'list', audit: 'failure.redrive', takesIdempotencyKey: true }),
+  redrive: post<Acting>('/failures/:fingerprint/redrive', onMany('failure.redrive')),
   /** Deletes the jobs of a group permanently, including waiting ones. */
-  discard: post<{
-    query: WaitQuery;
-    body: FailureGroupPart;
-    200: Operation | OperationPreview;
-    202: Operation;
-    errors: 409;
-  }>('/failures/:fingerprint/discard', {
-    bound: 'list',
-    audit: 'failure.discard',
-    scope: 'admin:purge',
-    takesIdempotencyKey: true,
-  }),
+  discard: post<Acting>('/failures/:fingerprint/discard', removesMany('failure.discard')),
 };

@@ -4,7 +4,7 @@ import type { JobState } from '../job/states';
 import type { Coalesced, EnvelopeError, JobEnvelope, JobLogLine, JobOptions, JobStep, RetryPolicy } from '../job/wire';
 import type { Checkpoint } from './checkpoints';
 import type { CursorQuery, Extent, Pagination, Time, Warned } from './common';
-import { DATA, del, get, JOB_DATA, patch, post, put } from './route';
+import { del, ENQUEUE, get, JOB_DATA, onJob, patch, post, put } from './route';
 
 /**
  * What is answered about one job: under `job`, and its members once more beside it for clients that read a flat answer.
@@ -269,20 +269,11 @@ export const jobs = {
     201: Enqueued | BatchAnswer;
     200: Deduplicated | Accumulated;
     errors: 409 | 422 | 429;
-  }>('/jobs', {
-    ...DATA,
-    bound: 'enqueue',
-    token: 'enqueue',
-    takesIdempotencyKey: true,
-  }),
+  }>('/jobs', { ...ENQUEUE, token: 'enqueue' }),
   /** Enqueues all jobs or none, also in several queues. */
   enqueueBatch: post<{ body: { jobs: NewJob[]; idempotency_key?: string }; 201: BatchAnswer; errors: 409 | 422 | 429 }>(
     '/jobs/batch',
-    {
-      ...DATA,
-      bound: 'enqueue',
-      takesIdempotencyKey: true,
-    },
+    ENQUEUE,
   ),
   /** Lists jobs, newest first. */
   list: get<{ query: CursorQuery & JobQuery; 200: JobList }>('/jobs', { bound: 'list' }),
@@ -306,31 +297,30 @@ export const inspectedJobs = {
   show: get<{ query: { timeline?: boolean }; 200: InspectedJob; errors: 404 }>('/jobs/:id', { bound: 'job' }),
   /** Changes a waiting job. */
   change: patch<{ body: JobChange; 200: JobAnswer; errors: 404 | 409 | 422 }>('/jobs/:id', {
-    bound: 'job',
+    ...onJob('job.change'),
     judgesMembers: true,
-    audit: 'job.change',
   }),
   /** Retries a job, optionally with changes. */
-  retry: post<{ body: RetriedJob; 200: RetriedJobAnswer; errors: 404 | 409 | 413 | 422 }>('/jobs/:id/retry', {
-    bound: 'job',
-    audit: 'job.retry',
-  }),
+  retry: post<{ body: RetriedJob; 200: RetriedJobAnswer; errors: 404 | 409 | 413 | 422 }>(
+    '/jobs/:id/retry',
+    onJob('job.retry'),
+  ),
   /** Answers for a step without a result; a job that waits for its next try continues. */
-  answerStep: put<{ body: { result: unknown }; 200: JobAnswer; errors: 404 | 409 | 413 }>('/jobs/:id/steps/:name', {
-    bound: 'job',
-    audit: 'job.step',
-  }),
+  answerStep: put<{ body: { result: unknown }; 200: JobAnswer; errors: 404 | 409 | 413 }>(
+    '/jobs/:id/steps/:name',
+    onJob('job.step'),
+  ),
   /** Enqueues a copy of a job. */
   clone: post<{
     body: ClonedJob;
     201: Enqueued;
     200: Deduplicated | Accumulated;
     errors: 404 | 409 | 413 | 422 | 429;
-  }>('/jobs/:id/clone', { bound: 'job', audit: 'job.clone', takesIdempotencyKey: true }),
+  }>('/jobs/:id/clone', { ...onJob('job.clone'), takesIdempotencyKey: true }),
   /** Makes a waiting job available now. */
-  runNow: post<{ 200: JobAnswer; errors: 404 | 409 }>('/jobs/:id/activate', { bound: 'job', audit: 'job.activate' }),
+  runNow: post<{ 200: JobAnswer; errors: 404 | 409 }>('/jobs/:id/activate', onJob('job.activate')),
   /** Cancels a job that has not ended. */
-  cancel: post<{ 200: JobAnswer; errors: 404 | 409 }>('/jobs/:id/cancel', { bound: 'job', audit: 'job.cancel' }),
+  cancel: post<{ 200: JobAnswer; errors: 404 | 409 }>('/jobs/:id/cancel', onJob('job.cancel')),
 };
 
 interface InspectedQuery extends CursorQuery, JobQuery {

@@ -3,7 +3,7 @@
 import type { EnvelopeWaiting } from '../job/wire';
 import type { Page, Time } from './common';
 import type { GroupChange, GroupLimits, GroupOverride } from './queue-settings';
-import { del, get, post, put } from './route';
+import { del, get, onQueue, post, put } from './route';
 
 /** A group of jobs in a queue. */
 export interface QueueGroup {
@@ -59,29 +59,21 @@ export interface QueueGroupList extends Page<QueueGroup> {
   counts_are_exact?: false;
 }
 
+const GROUP = '/queues/:name/groups/:group';
+
 /** Below `/ojs/v1`. */
 export const queueGroups = {
   /** Shows a group: its jobs, its limits, and why its jobs wait. */
-  show: get<{ 200: QueueGroupDetail; errors: 404 }>('/queues/:name/groups/:group', { bound: 'queue' }),
+  show: get<{ 200: QueueGroupDetail; errors: 404 }>(GROUP, { bound: 'queue' }),
   /** Changes the limits, the weight or the pause of one group. */
-  change: put<{ body: GroupChange; 200: QueueGroupDetail; errors: 404 | 409 | 422 }>('/queues/:name/groups/:group', {
-    bound: 'queue',
+  change: put<{ body: GroupChange; 200: QueueGroupDetail; errors: 404 | 409 | 422 }>(GROUP, {
+    ...onQueue('group.change'),
     judgesMembers: true,
-    audit: 'group.change',
   }),
   /** Removes the limits, weight and pause of a group. */
-  restore: del<{ 200: QueueGroupDetail; errors: 404 }>('/queues/:name/groups/:group', {
-    bound: 'queue',
-    audit: 'group.restore',
-  }),
+  restore: del<{ 200: QueueGroupDetail; errors: 404 }>(GROUP, onQueue('group.restore')),
   /** Pauses a group: its jobs wait until it is resumed. Those of other groups continue. */
-  pause: post<{ 200: QueueGroupDetail; errors: 404 | 409 }>('/queues/:name/groups/:group/pause', {
-    bound: 'queue',
-    audit: 'group.pause',
-  }),
+  pause: post<{ 200: QueueGroupDetail; errors: 404 | 409 }>(`${GROUP}/pause`, onQueue('group.pause')),
   /** Ends the pause of a group. */
-  resume: post<{ 200: QueueGroupDetail; errors: 404 | 409 }>('/queues/:name/groups/:group/resume', {
-    bound: 'queue',
-    audit: 'group.resume',
-  }),
+  resume: post<{ 200: QueueGroupDetail; errors: 404 | 409 }>(`${GROUP}/resume`, onQueue('group.resume')),
 };

@@ -7,7 +7,7 @@ import type { EnvelopeWaiting } from '../job/wire';
 import type { Continued, CursorQuery, OperationPreview, Page, PageQuery, Spreading, Time } from './common';
 import type { QueueGroupList } from './queue-groups';
 import type { Backpressure, Overflow, QueueConfig, QueueConfigChange } from './queue-settings';
-import { del, get, post, put } from './route';
+import { del, get, onQueue, post, put } from './route';
 import type { Minute, Pace, StateCounts } from './stats';
 
 export type * from './queue-groups';
@@ -258,6 +258,8 @@ interface OverviewQuery extends CursorQuery, Included {
   name?: string;
 }
 
+const CONFIGURE = { ...onQueue('queue.configure'), judgesMembers: true };
+
 /** Below `/ojs/v1` and `/ojs/v1/admin`. They stand before those of single queues. */
 export const queueDefaults = {
   /** Shows the default settings of all queues. */
@@ -278,20 +280,16 @@ export const queues = {
   /** Counts the jobs of a queue; zeros for one that does not exist. */
   stats: get<{ 200: QueueStatistics; errors: 404 }>('/queues/:name/stats', { bound: 'queue' }),
   /** Pauses a queue: it accepts jobs but hands none out. */
-  pause: post<{ 200: QueuePaused; errors: 404 | 409 }>('/queues/:name/pause', { bound: 'queue', audit: 'queue.pause' }),
+  pause: post<{ 200: QueuePaused; errors: 404 | 409 }>('/queues/:name/pause', onQueue('queue.pause')),
   /** Ends a pause or a drain. */
-  resume: post<{ 200: QueueResumed; errors: 404 | 409 }>('/queues/:name/resume', {
-    bound: 'queue',
-    audit: 'queue.resume',
-  }),
+  resume: post<{ 200: QueueResumed; errors: 404 | 409 }>('/queues/:name/resume', onQueue('queue.resume')),
   /** Shows the settings of a queue: its own, and the effective ones. */
   config: get<{ 200: QueueSettings; errors: 404 }>('/queues/:name/config', { bound: 'queue' }),
   /** Changes the given settings. Creates the queue if it does not exist. */
-  configure: put<{ body: QueueConfigChange; 200: QueueConfigured; errors: 404 | 422 }>('/queues/:name/config', {
-    bound: 'queue',
-    judgesMembers: true,
-    audit: 'queue.configure',
-  }),
+  configure: put<{ body: QueueConfigChange; 200: QueueConfigured; errors: 404 | 422 }>(
+    '/queues/:name/config',
+    CONFIGURE,
+  ),
   /** Counts the jobs that have not ended, by priority. */
   priorities: get<{ 200: Priorities; errors: 404 }>('/queues/:name/priority-stats', { bound: 'queue' }),
   /** Lists the groups with waiting or running jobs, noisy groups first. */
@@ -306,7 +304,7 @@ export const queueManagement = {
     audit: 'queue.create',
   }),
   /** Drains a queue: it hands out its jobs but accepts none. */
-  drain: post<{ 200: QueueDraining; errors: 404 }>('/queues/:name/drain', { bound: 'queue', audit: 'queue.drain' }),
+  drain: post<{ 200: QueueDraining; errors: 404 }>('/queues/:name/drain', onQueue('queue.drain')),
   /** Deletes jobs of a queue permanently. A longer purge continues by itself. */
   purge: post<{
     query: WaitQuery;
@@ -315,11 +313,11 @@ export const queueManagement = {
     202: Purged;
     207: Purged;
     errors: 404;
-  }>('/queues/:name/purge', { bound: 'queue', audit: 'queue.purge', scope: 'admin:purge' }),
+  }>('/queues/:name/purge', { ...onQueue('queue.purge'), scope: 'admin:purge' }),
   /** Deletes a queue and all its ended jobs. */
   remove: del<{ query: WaitQuery & QueueRemoval; body: QueueRemoval; 202: QueueDeletion; errors: 404 | 409 }>(
     '/queues/:name',
-    { bound: 'queue', audit: 'queue.delete', scope: 'admin:purge' },
+    { ...onQueue('queue.delete'), scope: 'admin:purge' },
   ),
 };
 
@@ -330,16 +328,13 @@ export const adminQueues = {
   /** Shows a queue with its statistics and settings. */
   show: get<{ query: Included; 200: InspectedQueue; errors: 404 }>('/queues/:name', { bound: 'queue' }),
   /** Pauses a queue: it accepts jobs but hands none out. */
-  pause: post<{ 200: QueuePaused; errors: 404 | 409 }>('/queues/:name/pause', { bound: 'queue', audit: 'queue.pause' }),
+  pause: post<{ 200: QueuePaused; errors: 404 | 409 }>('/queues/:name/pause', onQueue('queue.pause')),
   /** Ends a pause or a drain. */
-  resume: post<{ 200: QueueResumed; errors: 404 | 409 }>('/queues/:name/resume', {
-    bound: 'queue',
-    audit: 'queue.resume',
-  }),
+  resume: post<{ 200: QueueResumed; errors: 404 | 409 }>('/queues/:name/resume', onQueue('queue.resume')),
   /** Changes the given settings. */
   configure: put<{ query: Included; body: QueueConfigChange; 200: InspectedQueueConfigured; errors: 404 | 422 }>(
     '/queues/:name/config',
-    { bound: 'queue', judgesMembers: true, audit: 'queue.configure' },
+    CONFIGURE,
   ),
   /** Deletes jobs of a queue permanently. A longer purge continues by itself. */
   purge: del<{
@@ -348,5 +343,5 @@ export const adminQueues = {
     200: PurgedByOperator | OperationPreview;
     202: PurgedByOperator;
     errors: 404;
-  }>('/queues/:name/jobs', { bound: 'queue', audit: 'queue.purge', scope: 'admin:purge' }),
+  }>('/queues/:name/jobs', { ...onQueue('queue.purge'), scope: 'admin:purge' }),
 };

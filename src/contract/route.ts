@@ -61,6 +61,17 @@ export const DATA: RouteRules = { audit: 'none' };
 export const JOB_REPORTS: RouteRules = { ...REPORTS, bound: 'job' };
 export const JOB_DATA: RouteRules = { ...DATA, bound: 'job' };
 
+/** The rules of an enqueue. */
+export const ENQUEUE: RouteRules = { ...DATA, bound: 'enqueue', takesIdempotencyKey: true };
+
+/** An operator's write to one job, and to one queue. @param audit its name in the audit log */
+export const onJob = (audit: string): RouteRules => ({ bound: 'job', audit });
+export const onQueue = (audit: string): RouteRules => ({ bound: 'queue', audit });
+
+/** An operation on many jobs, and one that removes them. @param audit its name in the audit log */
+export const onMany = (audit: string): RouteRules => ({ bound: 'list', audit, takesIdempotencyKey: true });
+export const removesMany = (audit: string): RouteRules => ({ ...onMany(audit), scope: 'admin:purge' });
+
 /** What travels on a route, beside the usual errors. */
 export interface Exchange {
   /** Parameters of the query. */

@@ -2,7 +2,7 @@
 import type { JobStep } from '../job/wire';
 import type { AttemptName, Time } from './common';
 import type { JobAnswer } from './jobs';
-import { DATA, get, JOB_REPORTS, post, put } from './route';
+import { get, JOB_DATA, JOB_REPORTS, post, put } from './route';
 
 /** What is on record of a job, by the names that its handler gave. */
 export interface JobSteps {
@@ -54,8 +54,7 @@ export const steps = {
   record: put<{ body: StepReport; 200: StepRecorded; errors: 404 | 409 }>('/jobs/:id/steps/:name', JOB_REPORTS),
   /** Sends a signal to a job. */
   signal: post<{ body: { payload?: unknown }; 200: SignalAnswer; errors: 404 | 409 }>('/jobs/:id/signals/:name', {
-    bound: 'job',
-    ...DATA,
+    ...JOB_DATA,
     token: 'signals',
   }),
 };

@@ -165,6 +165,7 @@ const LIST = '/webhooks/subscriptions';
 const DELIVERIES = '/webhooks/deliveries';
 const READ = { scope: 'admin:read' } as const;
 const write = (verb: string) => ({ scope: 'admin:write', audit: `webhook.${verb}`, secrets: WEBHOOK_SECRETS }) as const;
+const CHANGE = { ...write('change'), judgesMembers: true } as const;
 
 /** Below `/ojs/v1`: they are the operators', wherever their paths are. */
 export const webhooks = {
@@ -178,15 +179,9 @@ export const webhooks = {
   /** Shows a subscription. */
   show: get<{ 200: WebhookAnswer; errors: 404 }>(`${LIST}/:id`, READ),
   /** Changes the given members of a subscription. */
-  change: patch<{ body: WebhookChange; 200: WebhookChanged; errors: 404 | 409 }>(`${LIST}/:id`, {
-    ...write('change'),
-    judgesMembers: true,
-  }),
+  change: patch<{ body: WebhookChange; 200: WebhookChanged; errors: 404 | 409 }>(`${LIST}/:id`, CHANGE),
   /** Changes the given members of a subscription, like PATCH. */
-  put: put<{ body: WebhookChange; 200: WebhookChanged; errors: 404 | 409 }>(`${LIST}/:id`, {
-    ...write('change'),
-    judgesMembers: true,
-  }),
+  put: put<{ body: WebhookChange; 200: WebhookChanged; errors: 404 | 409 }>(`${LIST}/:id`, CHANGE),
   /** Deletes a subscription with its pending deliveries. */
   remove: del<{ 204: null; errors: 404 | 409 }>(`${LIST}/:id`, write('delete')),
   /** Sends a test event to a subscription, even if it is inactive. */
