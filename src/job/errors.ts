@@ -5,34 +5,38 @@
 
 import { cut, quote } from './text';
 
+/** What to do about an error of a code that brings no hint of its own. */
+export const HINTS = {
+  invalid_payload: 'Send one JSON object, encoded as UTF-8, in the body.',
+  invalid_request: 'Correct the field named in details.field and send the request again.',
+  schema_validation: 'Make args fit the schema registered for this job type.',
+  unauthorized: 'Send "Authorization: Bearer <key>" with a key of this deployment.',
+  forbidden: 'Use a key that has the scope named in details.required_scope.',
+  token_expired: 'Make a new token or URL, or ask for one.',
+  token_scope: 'Use an API key, or a token that allows this request.',
+  outside_key: 'Use a key whose bounds, in details.bounds, contain what is asked for.',
+  method_not_allowed: 'Use one of the methods in the Allow header.',
+  not_found: 'Check the spelling; ended jobs are removed after their retention.',
+  duplicate: 'The job exists already: read it, or omit the id to get a new one.',
+  conflict: "Nothing was changed. Read the job's current state and decide again.",
+  result_pruned: 'Results are kept for a limited time; raise the retention of the queue.',
+  payload_too_large: 'Send less, or send a reference to where the data is stored.',
+  unsupported: 'See GET /ojs/manifest for what this server supports.',
+  deadlock: 'Give the job another group, or do not wait for it.',
+  too_deep: 'Wait for fewer jobs that wait for others.',
+  rate_limited: 'Wait for the time in Retry-After.',
+  QUEUE_FULL: 'Wait for the time in Retry-After, or raise the bound of the queue.',
+  GROUP_FULL: "Wait for the time in Retry-After, or raise max_waiting of the queue's groups.",
+  storage_full: 'Wait for the time in Retry-After; keep ended jobs for a shorter time, or use several queues.',
+  daily_limit_exceeded: 'Wait for the time in Retry-After, or use the Workers Paid plan.',
+  backend_error: 'Try again; if it persists, look for the request id in the logs.',
+  invalid_configuration: 'Correct the variables named in details and deploy again.',
+  unavailable: 'Wait for the time in Retry-After, then send the same request again.',
+  timeout: 'Try again later.',
+} as const;
+
 /** Codes of the HTTP contract. `QUEUE_FULL` is upper case there too, and `GROUP_FULL` follows it. */
-export type ErrorCode =
-  | 'invalid_payload'
-  | 'invalid_request'
-  | 'schema_validation'
-  | 'unauthorized'
-  | 'forbidden'
-  | 'token_expired'
-  | 'token_scope'
-  | 'outside_key'
-  | 'method_not_allowed'
-  | 'not_found'
-  | 'duplicate'
-  | 'conflict'
-  | 'result_pruned'
-  | 'payload_too_large'
-  | 'unsupported'
-  | 'deadlock'
-  | 'too_deep'
-  | 'rate_limited'
-  | 'QUEUE_FULL'
-  | 'GROUP_FULL'
-  | 'storage_full'
-  | 'daily_limit_exceeded'
-  | 'backend_error'
-  | 'invalid_configuration'
-  | 'unavailable'
-  | 'timeout';
+export type ErrorCode = keyof typeof HINTS;
 
 /** An error in the shape that crosses RPC and becomes the body of an HTTP answer. */
 export interface ErrorData {
