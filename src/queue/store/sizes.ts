@@ -1,50 +1,32 @@
 /** Bounds of waiting jobs in memory and of the work of a transaction; one shared object, which tests can shrink. */
-export interface Sizes {
+export const SIZES = {
   /** Entries in memory of all consumers together. An entry takes about 24 bytes. */
-  memory: number;
-  /** Entries that one consumer may have, however many the others have. */
-  memoryEach: number;
-  /** Entries of one consumer and priority. A row of the line that follows waits until some of them are taken. */
-  entries: number;
-  /** Ready jobs of quiet groups that are read ahead. They come first, so no others need be known. */
-  quiet: number;
-  /** What one selection reads ahead: jobs, blocks, and jobs with a row of their own. */
-  ahead: number;
-  aheadBlocks: number;
-  aheadRows: number;
-  /** Rows that one selection reads, and characters of their bodies. One that reaches them is unfinished. */
-  read: number;
-  readChars: number;
-  /** Things that one {@link Turn} changes, characters of these, and rows that its selections read. */
-  turnChanges: number;
-  turnChars: number;
-  turnLooks: number;
-  /** Jobs that have begun and wait to continue, in memory: 7 MB. */
-  holders: number;
-  /** Jobs and lanes that may start and that one consumer gathers into chunks. Beyond, lanes start early. */
-  chunkJobs: number;
-  chunkLanes: number;
-  /** Rows of starts of groups, and characters in them, before they are joined. */
-  startRows: number;
-  startChars: number;
-}
-
-export const SIZES: Readonly<Sizes> = {
   memory: 1_000_000,
+  /** Entries that one consumer may have, however many the others have. */
   memoryEach: 20_000,
+  /** Entries of one consumer and priority. A row of the line that follows waits until some of them are taken. */
   entries: 200_000,
+  /** Ready jobs of quiet groups that are read ahead. They come first, so no others need be known. */
   quiet: 4_000,
+  /** What one selection reads ahead: jobs, blocks, and jobs with a row of their own. */
   ahead: 20_000,
   aheadBlocks: 64,
   aheadRows: 256,
+  /** Rows that one selection reads, and characters of their bodies. One that reaches them is unfinished. */
   read: 4_096,
   readChars: 32 * 1024 * 1024,
+  /** Things that one {@link Turn} changes, characters of these, and rows that its selections read. */
   turnChanges: 500,
   turnChars: 8 * 1024 * 1024,
   turnLooks: 16_384,
+  /** Jobs that have begun and wait to continue, in memory: 7 MB. */
   holders: 50_000,
+  /** Jobs and lanes that may start and that one consumer gathers into chunks. Beyond, lanes start early. */
   chunkJobs: 50_000,
   chunkLanes: 10_000,
+  /** Rows of starts of groups, and characters in them, before they are joined. */
   startRows: 2_000,
   startChars: 8 * 1024 * 1024,
-};
+} as const;
+
+export type Sizes = Record<keyof typeof SIZES, number>;
