@@ -1,5 +1,10 @@
 /** Failed jobs in groups: lists, one group, and another life or an end for all of it. */
-import { type FailureGroupAcross, type FailureSelection, findFailures } from '../../across/failures';
+import {
+  type FailureGroupAcross,
+  type FailureSelection,
+  type FailuresFound,
+  findFailures,
+} from '../../across/failures';
 import { type FailureGroup, type FailureSearch, failures } from '../../contract/failures';
 import { defined, given, readQueueName } from '../../job/envelope/fields';
 import { invalidRequest, notFound } from '../../job/errors';
@@ -55,15 +60,7 @@ async function show(c: AppContext) {
   return json(c, { ...(group ? render(group) : none), ...searchOf(found) });
 }
 
-function searchOf({
-  searched,
-  leftOut,
-  cursor,
-}: {
-  searched: number;
-  leftOut: number;
-  cursor: string | null;
-}): FailureSearch {
+function searchOf({ searched, leftOut, cursor }: FailuresFound): FailureSearch {
   return { searched, more: cursor !== null, cursor, ...(leftOut > 0 && { queues_left_out: leftOut }) };
 }
 

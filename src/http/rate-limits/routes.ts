@@ -139,12 +139,9 @@ function renderAllowance(
   };
 }
 
-function limitsOf({
-  concurrency,
-  limit,
-  period_ms,
-  throttled,
-}: Partial<Pick<RateLimitView, 'concurrency' | 'limit' | 'period_ms' | 'throttled'>>): LimitsInForce {
+type Limited = Partial<Pick<RateLimitView, 'concurrency' | 'limit' | 'period_ms' | 'throttled'>>;
+
+function limitsOf({ concurrency, limit, period_ms, throttled }: Limited): LimitsInForce {
   return defined({ concurrency, limit, period: given(period_ms, formatDuration), throttled: throttled || undefined });
 }
 

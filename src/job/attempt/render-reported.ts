@@ -44,29 +44,20 @@ function refusalIn(entry: Outcome<Report> | undefined): ErrorData | undefined {
   return entry?.ok && 'refusal' in entry.value ? entry.value.refusal : undefined;
 }
 
-function renderReported({
-  state,
-  attempt,
-  due_at,
-  retry_delay_ms,
-  completed_at,
-  discarded_at,
-  progress,
-  step,
-  step_omitted,
-}: Reported) {
-  const due = given(due_at, formatInstant);
+function renderReported(reported: Reported) {
+  const { state } = reported;
+  const due = given(reported.due_at, formatInstant);
   return defined({
     state,
-    attempt,
-    progress,
-    step: given(step, (text) => JSON.parse(text) as JobStep),
-    step_omitted,
-    retry_delay_ms,
+    attempt: reported.attempt,
+    progress: reported.progress,
+    step: given(reported.step, (text) => JSON.parse(text) as JobStep),
+    step_omitted: reported.step_omitted,
+    retry_delay_ms: reported.retry_delay_ms,
     next_attempt_at: state === 'retryable' ? due : undefined,
     scheduled_at: state === 'scheduled' ? due : undefined,
-    completed_at: given(completed_at, formatInstant),
-    discarded_at: given(discarded_at, formatInstant),
+    completed_at: given(reported.completed_at, formatInstant),
+    discarded_at: given(reported.discarded_at, formatInstant),
   });
 }
 

@@ -168,23 +168,8 @@ function renderUnused({ count, at, worker_id }: UnusedClaims): Envelope {
   return { count, last_at: formatInstant(at), ...defined({ worker_id }) };
 }
 
-export function renderWaiting({
-  reason,
-  since,
-  until,
-  detail,
-  target,
-  signal,
-  job_id,
-  key,
-}: WaitingFor): EnvelopeWaiting {
-  return {
-    reason,
-    since: formatInstant(since),
-    ...defined({ until: instant(until) }),
-    detail,
-    ...defined({ target, signal, job_id, key }),
-  };
+export function renderWaiting({ reason, since, until, detail, ...about }: WaitingFor): EnvelopeWaiting {
+  return { reason, since: formatInstant(since), ...defined({ until: instant(until) }), detail, ...about };
 }
 
 function jobLayer(body: Head): Record<string, unknown> {

@@ -148,12 +148,8 @@ export class Runs {
     const { q, id, body, row, active } = this;
     const parent: Parent = { id, meta: body.meta ?? {} };
     const path = run.all ? `jobs[${place}]` : 'job';
-    const {
-      queue,
-      job,
-      body: read,
-      unique,
-    } = parseChild(given as unknown as Record<string, unknown>, parent, this.now, path);
+    const written = given as unknown as Record<string, unknown>;
+    const { queue, job, body: read, unique } = parseChild(written, parent, this.now, path);
     if (unique) throw unsupported('A job that is waited for cannot be unique.', { field: 'unique' });
     for (const field of ['id', 'pending'] as const) {
       if (job[field] !== undefined) throw unsupported(`A job that is waited for cannot have ${field}.`, { field });

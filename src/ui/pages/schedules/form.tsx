@@ -31,12 +31,8 @@ const ZONES = Intl.supportedValuesOf('timeZone');
 
 function Fields(props: { of: CronStatus | null; onSaved: () => void; onCancel: () => void }) {
   const { of: before, onSaved, onCancel } = props;
-  const {
-    type = '',
-    args: firstArgs = [],
-    options: firstOptions = {},
-    meta,
-  } = (before?.job_template ?? {}) as Template;
+  const template = (before?.job_template ?? {}) as Template;
+  const { type = '', args: firstArgs = [], options: firstOptions = {}, meta } = template;
   const { queue: _, ...others } = firstOptions;
   const [expression, setExpression] = useState(before?.expression ?? '');
   const [missed, setMissed] = useState<string>(before?.missed_policy ?? 'fire_once');
