@@ -6,7 +6,7 @@ import { snoozeOf } from '../handler/outcomes';
 import type { DeliveryOutcome } from '../handler/protocol';
 import type { StepRecord } from '../handler/step-rules';
 import { isError } from '../job/thrown';
-import type { StepRun } from '../job/wire';
+import type { FailureReport, StepRun } from '../job/wire';
 import type { Duration, JobEnvelope } from '../producer/envelope';
 import { errorFor, type TocsinError } from '../producer/errors';
 import { jsonOf, type Moment, momentText } from '../producer/job';
@@ -25,7 +25,7 @@ export type Note = Report & { action: Exclude<Report['action'], 'ack' | 'nack'> 
 
 export type Held = Pick<JobEnvelope, 'id' | 'attempt' | 'deliveryId'> & Partial<Pick<JobEnvelope, 'queue'>>;
 
-type Reported = Named<contract.FailureReport>;
+type Reported = Named<FailureReport>;
 
 /** The error of a failed job. */
 export interface JobFailure extends Omit<Reported, 'classes' | 'retryIn' | 'retryAt'> {

@@ -2,7 +2,7 @@
 import type { ChunkSettings } from '../job/chunk';
 import type { ErrorCode } from '../job/errors';
 import type { JobState } from '../job/states';
-import type { Duration, JobEnvelope, JobLogLine, JobStep, RetryPolicy, RunRequest } from '../job/wire';
+import type { Duration, FailureReport, JobEnvelope, JobLogLine, JobStep, RetryPolicy, RunRequest } from '../job/wire';
 import type { CheckpointReport } from './checkpoints';
 import type { AttemptName, Time } from './common';
 import type { JobAnswer } from './jobs';
@@ -52,24 +52,6 @@ export interface Fetched {
   jobs: JobEnvelope[];
   /** What became of the reports, where there were some. */
   reports?: ReportOutcomes;
-}
-
-/** How an attempt failed. */
-export interface FailureReport {
-  code?: string;
-  /** Class of the error. */
-  type?: string;
-  message?: string;
-  /** Names of its class and those above it. */
-  classes?: string[];
-  details?: unknown;
-  stack?: string;
-  retryable?: boolean;
-  /** A dead letter at once. */
-  kill?: boolean;
-  /** When to run again, in place of the policy's own delay. One of the two at most. */
-  retry_in?: Duration;
-  retry_at?: string | number;
 }
 
 /** The attempt has succeeded. */

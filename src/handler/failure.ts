@@ -1,5 +1,6 @@
 /** Turns any thrown value into the error of its delivery. Never throws itself. */
 import { isA, isError, memberOf, messageOf, safely, tagOf } from '../job/thrown';
+import type { FailureReport } from '../job/wire';
 import { isExpected, UnrecoverableError, verdictOf } from './outcomes';
 import { clip, stringOf } from './text';
 import type { Job } from './types';
@@ -76,19 +77,9 @@ class Causes {
 }
 
 /** An error as an answer carries it to the queue. */
-export interface Failure {
+export interface Failure extends FailureReport {
   code: string;
-  /** Kind of the failure: the error's own `type`, else the name of its class. */
-  type?: string;
   message: string;
-  /** Names of the classes the error belongs to, own class first. */
-  classes?: string[];
-  details?: unknown;
-  /** Where it was thrown, if it was unexpected. */
-  stack?: string;
-  /** `false`: another run would fail the same. */
-  retryable?: boolean;
-  kill?: boolean;
   /** Milliseconds. */
   retry_in?: number;
   /** RFC 3339. */

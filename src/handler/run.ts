@@ -8,14 +8,14 @@ import { jobIds } from '../producer/id';
 import { contextOf } from './context';
 import { CancelledError } from './control';
 import { Deadlines } from './deadlines';
-import { failed, outcomeOfThrown, resultText } from './ended';
+import { type EndedRun, failed, outcomeOfThrown, resultText } from './ended';
 import { TimeoutError } from './failure';
 import { type Host, PUSHED, timeoutOf } from './host';
 import { Journal, logEntry } from './journal';
-import { createLogger, type Logger } from './log';
+import { createLogger } from './log';
 import { UnrecoverableError } from './outcomes';
 import { type BrokenDelivery, type DeliveryOutcome, type HandlerDelivery, type Outcome, stepsOf } from './protocol';
-import type { Registration, Registry } from './registry';
+import type { Registry } from './registry';
 import { runChunk } from './run-chunk';
 import { RunSignal } from './run-signal';
 import { AT_ONCE } from './step-rules';
@@ -76,12 +76,8 @@ export async function runDelivery(
   return Object.assign(outcome, notes.remarks(outcome.status, journal.take()));
 }
 
-interface Run {
-  delivery: HandlerDelivery;
-  registration: Registration;
-  registry: Registry;
+interface Run extends Omit<EndedRun, 'ctx' | 'deadline'> {
   host: Host;
-  log: () => Logger;
   journal: Journal;
   steps: Steps;
   time: TimeLimit;

@@ -2,26 +2,20 @@
 import type { Context, Hono } from 'hono';
 import type { Env } from '../config';
 import type { Media } from '../contract/route';
-import type { Role, Scope } from '../job/access';
-import type { Bounds } from '../job/bounds';
+import type { Session } from '../contract/session';
+import type { Scope } from '../job/access';
 import type { Redactor } from '../job/redaction';
 import type { TokenRights } from '../job/token';
 import { readsPlainJsonOnly } from './ojs';
 import type { KnownMembers } from './request/members';
 import type { From, Hold } from './request/room';
 
-export interface Caller {
-  /** No key was required. */
-  open: boolean;
-  name: string | null;
-  role: Role;
-  scopes: readonly Scope[];
+/** A token has the id and the bounds of its key. */
+export interface Caller extends Omit<Session, 'authenticated' | 'redacts'> {
   /** Distinguishes keys without a name; reveals nothing of the key itself. Null without a key. */
   key_hint: string | null;
-  /** Of a key made at run time: its id, the hash of its secret, and what it may see. A token has those of its key. */
-  key_id?: string;
+  /** Of a key made at run time: the hash of its secret. */
   key_hash?: string;
-  bounds?: Bounds;
   /** What a token allows, in the place of scopes. */
   token?: TokenRights & { jti: unknown; end: number };
 }

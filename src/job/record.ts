@@ -9,7 +9,7 @@ import type { SchemaStamp } from './schemas/stamp';
 import type { JobState } from './states';
 import type { StepPart } from './steps';
 import type { WaitingFor } from './waiting';
-import type { EnvelopeError, JobChunk, JobOptions, JobUndo } from './wire';
+import type { EnvelopeError, FailureReport, JobChunk, JobOptions, JobUndo } from './wire';
 
 /** A retry policy as a user wrote it; its fields are those of the reference (`docs/guides/retries.md`). */
 export type RetryInput = Record<string, unknown>;
@@ -117,20 +117,11 @@ export interface NewJob {
 }
 
 /** A failure as a handler or worker reports it (`error` of nack, or of a push answer). */
-export interface ReportedError {
-  code?: string;
-  type?: string;
-  message?: string;
-  retryable?: boolean;
-  details?: unknown;
-  classes?: string[];
-  kill?: boolean;
+export interface ReportedError extends Omit<FailureReport, 'retry_in' | 'retry_at'> {
   /** A duration, see `job/duration`. */
   retry_in?: unknown;
   /** RFC 3339 or epoch ms. */
   retry_at?: unknown;
-  /** Where it was thrown, as the runtime of the handler writes it. */
-  stack?: string;
 }
 
 /** One failed attempt in a job's history, as an envelope shows it but for its time. */

@@ -86,6 +86,24 @@ export interface EnvelopeError {
   target?: string;
 }
 
+/** How an attempt failed. */
+export interface FailureReport {
+  code?: string;
+  /** Class of the error. */
+  type?: string;
+  message?: string;
+  /** Names of its class and those above it. */
+  classes?: string[];
+  details?: unknown;
+  stack?: string;
+  retryable?: boolean;
+  /** A dead letter at once. */
+  kill?: boolean;
+  /** When to run again, in place of the policy's own delay. One of the two at most. */
+  retry_in?: Duration;
+  retry_at?: string | number;
+}
+
 /** Why a job that has not ended does not run. Times are RFC 3339. */
 export interface EnvelopeWaiting {
   reason: WaitingReason;

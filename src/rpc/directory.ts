@@ -1,8 +1,9 @@
 /** What the directory answers over RPC, and what it is asked. */
 
+import type { WorkerStatus } from '../contract/workers';
 import type { Answers } from '../durable/answering';
 import type { ErrorData } from '../job/errors';
-import type { Directive, ReportedState, WorkerFacts } from '../job/worker/heartbeat';
+import type { WorkerFacts } from '../job/worker/heartbeat';
 import type { VerbTables } from './tables';
 import type { WorkflowSummary } from './workflow';
 
@@ -40,13 +41,9 @@ export interface QueuePage {
 }
 
 /** A worker that pulls, as operators see it. Times in epoch ms. */
-export interface WorkerView extends WorkerFacts {
-  id: string;
-  /** `stale`: silent for longer than 60 s. Otherwise its own state or its directive, whichever is stronger. */
-  state: Directive | 'stale';
-  reported_state: ReportedState;
-  directive: Directive;
-  active_jobs: number;
+export interface WorkerView
+  extends WorkerFacts,
+    Pick<WorkerStatus, 'id' | 'state' | 'reported_state' | 'directive' | 'active_jobs'> {
   started_at: number;
   last_heartbeat_at: number;
 }

@@ -1,5 +1,6 @@
 /** What operators ask of a queue object: changes of jobs, operations on many, the life of the queue. Epoch ms. */
 
+import type { OperationCounts } from '../contract/bulk';
 import type { ErrorData } from '../job/errors';
 import type { StoredJob } from '../job/export/stored-job';
 import type { JobFilter } from '../job/filter';
@@ -122,16 +123,9 @@ export const MAX_ERRORS = 100;
 /** All jobs of a queue that match a filter, to be acted on all or none. */
 export type MatchingRequest = Pick<OperationRequest, 'action' | 'filter'> & Pick<BulkRequest, 'once'>;
 
-export interface OperationView {
+export interface OperationView extends OperationCounts {
   id: string;
-  action: BulkAction;
   done: boolean;
-  matched: number;
-  succeeded: number;
-  skipped: number;
-  failed: number;
-  /** The first ones. */
-  errors: { job_id: string; error: string }[];
   /** In the order in which the jobs were handled; only where they were noted, and are asked for. */
   items?: BulkItem[];
   started_at: number;

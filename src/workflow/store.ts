@@ -1,8 +1,7 @@
 import { put, rows } from '../durable/sql';
 import { grouped } from '../job/size';
 import type { NewStep } from '../job/workflow/plan';
-import type { JobEnd } from '../job/workflow/run';
-import type { NewWorkflow, StepFailure, WorkflowState } from '../rpc/workflow';
+import type { Ending, NewWorkflow, WorkflowState } from '../rpc/workflow';
 
 /** The request. `at`: epoch ms of its creation. */
 export interface Meta extends Omit<NewWorkflow, 'steps'> {
@@ -10,14 +9,8 @@ export interface Meta extends Omit<NewWorkflow, 'steps'> {
   at: number;
 }
 
-export interface LoggedEnding {
-  step: number;
-  job_id?: string;
-  end: JobEnd;
-  at: number;
-  error?: StepFailure;
-  /** JSON text; absent when there is none, or when it lies in a row of its own (`far`). */
-  result?: string;
+export interface LoggedEnding extends Ending {
+  /** Its result lies in a row of its own. */
   far?: true;
 }
 

@@ -62,12 +62,7 @@ interface Known {
   lookAt: number;
 }
 
-export interface Sendable {
-  event: string;
-  type: string;
-  body: string;
-  tries: number;
-}
+export type Sendable = Pick<Row, 'event' | 'type' | 'body' | 'tries'>;
 
 export class Deliveries {
   private loaded: Known | undefined;

@@ -32,14 +32,9 @@ export interface BlockPlace {
   due_at: number | null;
 }
 
-export interface BlockJob extends BlockPlace {
-  key: number;
-  type: string;
+export interface BlockJob extends BlockPlace, Pick<JobRow, 'key' | 'type' | 'body' | 'alias' | 'group'> {
   /** When it was made, epoch ms. */
   at: number;
-  body: string;
-  alias: string | null;
-  group?: string;
   limit_key?: string | null;
 }
 

@@ -1,4 +1,5 @@
 /** What can be done to many jobs: those that are chosen, or all that fit the filter. */
+import type { OperationPreview } from '../../../contract/common';
 import type { JobItems } from '../../../contract/jobs';
 import { JOB_STATES } from '../../components/badge';
 import type { OperationStatus, Preview, StartedOperation } from '../../components/operation';
@@ -35,12 +36,7 @@ export const DEAD_WORDS: Readonly<Partial<Record<Action, Pick<Words, 'verb' | 'd
 };
 
 /** How the server answers a dry run. */
-export interface DryRun {
-  matched: number;
-  matched_is_exact: boolean;
-  by_state: Record<string, number>;
-  by_queue: Record<string, number>;
-}
+export type DryRun = Omit<OperationPreview, 'dry_run' | 'action' | 'searched'>;
 
 export function previewOf({ matched, matched_is_exact, by_state, by_queue }: DryRun): Preview {
   return { matched, exact: matched_is_exact, byState: by_state, byQueue: by_queue };
