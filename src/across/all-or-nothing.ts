@@ -27,7 +27,7 @@ export interface Prepared<T> {
 
 export interface BatchSteps<T> {
   prepare: () => Promise<Prepared<T>>;
-  /** Jobs that the decision cancels, in any queue: nothing is cancelled for a batch that is refused. */
+  /** Jobs in any queue that end between the decision and the commits: not for a batch that is refused. */
   replaced?: readonly IdPlace[] | undefined;
   /** The answer is remembered under this key in the transaction that decides. */
   once?: IdempotencyKey | undefined;
@@ -36,7 +36,7 @@ export interface BatchSteps<T> {
 /**
  * Prepares, decides and commits; gives up when a step fails before. @returns the answer, or the key's earlier one
  * @throws {ApiError} what a step throws; 503 when it took too long; 409 for a key of another request; nothing was
- * changed
+ * changed. 503 also when it is decided, and a job that it replaces has not ended yet
  */
 export async function allOrNothing<T>(env: Env, participants: Participants, steps: BatchSteps<T>): Promise<T> {
   const { batch, coordinator, others } = participants;
@@ -55,26 +55,16 @@ export async function allOrNothing<T>(env: Env, participants: Participants, step
   }
   const remembered = once && { idempotency: once, receipt: answer };
   const decision = await queueObject(env, coordinator).decideBatch<T>(batch, [...others], remembered, [...replaced]);
-  if (decision.ok && decision.value === null) {
-    await cancelNow(env, replaced);
-    return answer;
-  }
+  if (decision.ok && decision.value === null) return answer;
   // The decision was refused, or the same request was faster.
   await giveUp(env, participants);
   return unwrap(decision) as T;
 }
 
-/** The answer need not wait for the messages of the decision. What fails here is left to them. */
-async function cancelNow(env: Env, jobs: readonly IdPlace[]): Promise<void> {
-  const queues = Map.groupBy(jobs, ({ queue }) => queue);
-  await Promise.allSettled(
-    [...queues].map(([queue, at]) => queueObject(env, queue).cancelSteps(at.map(({ id }) => id))),
-  );
-}
-
-/** Abandons a batch that may have been prepared. Creates no queue. */
+/** Abandons a batch that may have been prepared, unless it is decided. Creates no queue. */
 async function giveUp(env: Env, { batch, coordinator, others }: Participants): Promise<void> {
   // The coordinator first: once it has abandoned the batch, no queue can commit. An unreachable queue asks later.
-  await queueObject(env, coordinator).giveUpBatch(batch);
+  const given = await queueObject(env, coordinator).giveUpBatch(batch);
+  if (!given.ok || given.value === 'committed') return;
   await Promise.allSettled(others.map((queue) => queueObject(env, queue).abortBatch(batch)));
 }

@@ -5,7 +5,7 @@
 import type { Env } from '../config';
 import { onEmptied } from '../durable/memory';
 import { inParallel } from '../durable/parallel';
-import { notFound, type Outcome } from '../job/errors';
+import { notFound, type Outcome, unwrap } from '../job/errors';
 import { isUuidV7, routeOf } from '../job/ids';
 import type { JobView } from '../job/record';
 import type { IdPlace } from '../rpc/ids';
@@ -52,6 +52,38 @@ export async function withJob<T>(
     if (!isMissing(other)) return other;
   }
   return outcome;
+}
+
+/** Sends items about jobs to a queue. @returns those whose jobs it does not have; earlier versions do not say */
+export type ToJobs<T> = (queue: QueueApi, items: T[]) => Promise<Outcome<T[] | undefined>>;
+
+interface Queues {
+  queue(name: string): QueueApi;
+  withJob<T>(id: string, call: (queue: QueueApi) => Promise<Outcome<T>>): Promise<Outcome<T>>;
+}
+
+/** Sends items about jobs to their queue; what it does not have goes wherever the job is now. @throws {ApiError} */
+export async function reach<T>(
+  queues: Queues,
+  queue: string,
+  items: readonly T[],
+  idOf: (item: T) => string,
+  send: ToJobs<T>,
+): Promise<void> {
+  for (const item of unwrap(await send(queues.queue(queue), [...items])) ?? []) {
+    const id = idOf(item);
+    const sent = await queues.withJob(id, async (object) => {
+      const answer = await send(object, [item]);
+      return answer.ok && (answer.value?.length ?? 0) > 0 ? { ok: false, error: notFound('job', id).data } : answer;
+    });
+    if (!isMissing(sent)) unwrap(sent);
+  }
+}
+
+/** Cancels jobs of a queue that have not ended, wherever they are now. @throws {ApiError} */
+export function cancelAt(queues: Queues, queue: string, jobs: readonly { id: string }[]): Promise<void> {
+  const ids = jobs.map(({ id }) => id);
+  return reach(queues, queue, ids, String, (object, some) => object.cancelSteps(some));
 }
 
 function isMissing(outcome: Outcome<unknown>): boolean {

@@ -10,6 +10,8 @@ export interface Batch {
   isOurs: boolean;
   at: number;
   state: 'prepared' | 'committed' | 'aborted';
+  /** The job of the other queue that a decided batch replaces: nothing is committed before it has ended. */
+  replaced?: 'open' | 'ended';
   /** What the other queue has decided, or has been told. */
   there: 'open' | 'committed' | 'aborted';
   /** Jobs that come to be by it; without `act`. */
@@ -57,6 +59,7 @@ export function lock(batch: Batch, jobs: readonly ModelJob[]): void {
 
 export function commit(model: Model, batch: Batch, now: number): void {
   if (batch.state !== 'prepared') return;
+  if (batch.replaced === 'open') throw new Error(`${batch.id} is committed, and what it replaces has not ended`);
   batch.state = 'committed';
   for (const job of model.jobs) {
     if (job.undecided !== batch.id) continue;
@@ -75,7 +78,7 @@ function act(model: Model, job: ModelJob, action: Act, now: number): void {
 }
 
 export function abort(model: Model, batch: Batch): void {
-  if (batch.state !== 'prepared') return;
+  if (batch.state !== 'prepared' || batch.replaced) return;
   batch.state = 'aborted';
   for (const job of model.jobs) {
     if (job.undecided !== batch.id) continue;

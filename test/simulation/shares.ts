@@ -37,7 +37,7 @@ export type ShareStep =
   | { op: 'prepare'; isOurs: boolean; jobs: JobOrder[] }
   | { op: 'lock'; isOurs: boolean; act: Act; picks: number[] }
   /** The driver goes on, or comes again. */
-  | { op: 'decide'; pick: number; isAlone: boolean }
+  | { op: 'decide'; pick: number; isAlone: boolean; replaces: boolean }
   | { op: 'commit'; pick: number }
   | { op: 'abort'; pick: number }
   /** The queue cancels a job by itself, whatever is being decided about it. */
@@ -106,16 +106,19 @@ function pickBatch({ model }: Scene, at: number): Batch | undefined {
   return from[at % Math.max(1, from.length)];
 }
 
-function decide(scene: Scene, { pick: at, isAlone }: StepOfShare<'decide'>): void {
+function decide(scene: Scene, { pick: at, isAlone, replaces }: StepOfShare<'decide'>): void {
   const batch = pickBatch(scene, at);
   if (!batch?.isOurs) return;
   const { q, model, now } = scene;
   const isTold = q.store.outbox.find(DECISION, batch.id) !== undefined;
-  const outcome = scene.attempt((at) => decideBatch(q, batch.id, isAlone ? [] : [OTHER], at));
+  const replaced = replaces ? [{ id: batch.id, queue: OTHER }] : [];
+  const outcome = scene.attempt((at) => decideBatch(q, batch.id, isAlone ? [] : [OTHER], at, undefined, replaced));
   scene.tidy();
   const isLate = batch.state !== 'prepared' || now - batch.at > MAX_AGE_MS;
   same(statusOf(outcome), isTold || !isLate ? 200 : 503, `decision about ${batch.id}, which is ${batch.state}`);
-  if (statusOf(outcome) === 200) commit(model, batch, now);
+  if (statusOf(outcome) !== 200) return;
+  if (replaces && !isTold) batch.replaced = 'open';
+  if (!batch.replaced) commit(model, batch, now);
 }
 
 function commitShare(scene: Scene, { pick: at }: StepOfShare<'commit'>): void {
@@ -143,12 +146,16 @@ function abortShare(scene: Scene, { pick: at }: StepOfShare<'abort'>): void {
   abort(scene.model, batch);
 }
 
-/** This queue is asked for its decision: asking decides. */
-function giveUp(scene: Scene, batch: Batch): 'committed' | 'aborted' {
+/** This queue is asked for its decision: asking decides. Undefined: a job that is replaced has not ended yet. */
+function giveUp(scene: Scene, batch: Batch): 'committed' | 'aborted' | undefined {
   const outcome = scene.attempt((now) => decisionOf(scene.q, batch.id, now));
   scene.tidy();
-  if ('error' in outcome) throw new Error(outcome.error.message);
-  if (batch.state === 'prepared') same(outcome.value, 'aborted');
+  if ('error' in outcome) {
+    // It may have ended without the queue having heard of it.
+    holds(batch.replaced !== undefined && batch.state === 'prepared', () => outcome.error.message);
+    return undefined;
+  }
+  if (batch.state === 'prepared') same(outcome.value, batch.replaced ? 'committed' : 'aborted');
   abort(scene.model, batch);
   return outcome.value;
 }
@@ -175,8 +182,18 @@ async function answerQuestion(scene: Scene, question: Question, how: StepOfShare
   const batch = batchesOf(scene.model).find(({ id }) => id === question.about[0]);
   if (!batch) throw new Error(`a question about ${question.about[0]}, which nobody knows`);
   if (how === 'busy') question.fail(busy());
-  else if (question.what === 'commit') {
-    same(batch.state, 'committed', 'what the other queue is told');
+  else if (question.what === 'end') {
+    batch.replaced = 'ended';
+    if (how === 'lost') question.fail(lost());
+    else question.answer({ ok: true, value: [] });
+  } else if (question.what === 'own commit') {
+    same(statusOf(scene.attempt((now) => commitBatch(scene.q, batch.id, now))), 200);
+    scene.tidy();
+    commit(scene.model, batch, scene.now);
+    if (how === 'lost') question.fail(lost());
+    else question.answer({ ok: true, value: undefined });
+  } else if (question.what === 'commit') {
+    holds(batch.state === 'committed' || batch.replaced === 'ended', () => `${batch.id} is committed too early`);
     holds(batch.there !== 'aborted', () => `${batch.id} is committed here and aborted there`);
     batch.there = 'committed';
     if (how === 'lost') question.fail(lost());
@@ -184,7 +201,13 @@ async function answerQuestion(scene: Scene, question: Question, how: StepOfShare
   } else if (question.what === 'own decision') {
     const value = giveUp(scene, batch);
     if (how === 'lost') question.fail(lost());
-    else question.answer({ ok: true, value });
+    else if (value === undefined) question.fail(busy());
+    else {
+      question.answer({ ok: true, value });
+      await scene.world.settled();
+      scene.tidy();
+      if (value === 'committed') commit(scene.model, batch, scene.now);
+    }
   } else {
     if (batch.there === 'open') batch.there = how === 'commit' ? 'committed' : 'aborted';
     if (how === 'lost') question.fail(lost());
@@ -240,7 +263,10 @@ const shareStep: fc.Arbitrary<Step> = fc.oneof(
       picks: fc.array(pick, { minLength: 1, maxLength: 3 }),
     }),
   },
-  { weight: 4, arbitrary: fc.record({ op: fc.constant('decide' as const), pick, isAlone: fc.boolean() }) },
+  {
+    weight: 4,
+    arbitrary: fc.record({ op: fc.constant('decide' as const), pick, isAlone: fc.boolean(), replaces: fc.boolean() }),
+  },
   { weight: 3, arbitrary: fc.record({ op: fc.constant('commit' as const), pick }) },
   { weight: 3, arbitrary: fc.record({ op: fc.constant('abort' as const), pick }) },
   { weight: 2, arbitrary: fc.record({ op: fc.constant('cancel-locked' as const), pick }) },
@@ -272,7 +298,8 @@ export const area: Area<ShareStep> = {
     outsides.set(world, outside);
     const queue = (name: string) =>
       ({
-        commitBatch: (batch) => outside.ask('commit', batch),
+        commitBatch: (batch) => outside.ask(name === QUEUE ? 'own commit' : 'commit', batch),
+        cancelSteps: ([batch]) => outside.ask('end', batch),
         batchDecision: (batch) => outside.ask(name === QUEUE ? 'own decision' : 'decision', batch),
       }) as QueueApi;
     return { others: { queue } };

@@ -4,6 +4,7 @@
  */
 import { payloadTooLarge } from '../../job/errors';
 import { bytesOf } from '../../job/size';
+import type { IdPlace } from '../../rpc/ids';
 import type { BulkAction } from '../../rpc/operations';
 import type { LockedPlace } from './locks';
 import type { Stored } from './parts';
@@ -11,7 +12,7 @@ import type { Stored } from './parts';
 /** The kind of a {@link Share}; its address is the id of the batch. */
 export const SHARE = 'share';
 
-/** The kind of a decision for a batch; its address is the batch's id, its data the queues still to be notified. */
+/** The kind of a decision for a batch; its address is the batch's id, its data what is {@link Untold}. */
 export const DECISION = 'decision';
 
 /** What a row holds of one: a batch that names more jobs to be replaced is refused. */
@@ -55,9 +56,19 @@ export function writeShare(q: Stored, batch: string, share: Share, now: number, 
   post(q, SHARE, batch, share, now, checkAt);
 }
 
-/** Writes the coordinator's decision. @param queues that are still to be notified */
-export function writeDecision(q: Stored, batch: string, queues: readonly string[], now: number): void {
-  post(q, DECISION, batch, queues, now);
+/** What a decision has still to do: jobs that it replaces end first, then queues commit. */
+export type Untold = (IdPlace | string)[];
+
+export const isReplaced = (untold: IdPlace | string): untold is IdPlace => typeof untold !== 'string';
+
+export function readDecision(q: Stored, batch: string): Untold | undefined {
+  const data = q.store.outbox.find(DECISION, batch);
+  return data === undefined ? undefined : (JSON.parse(data) as Untold);
+}
+
+/** Writes the coordinator's decision: one row. @throws {ApiError} 413 when it replaces more than a row can name */
+export function writeDecision(q: Stored, batch: string, untold: Readonly<Untold>, now: number): void {
+  post(q, DECISION, batch, untold, now);
 }
 
 function post(q: Stored, kind: string, batch: string, what: unknown, now: number, dueAt?: number): void {

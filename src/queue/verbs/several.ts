@@ -104,8 +104,8 @@ export const SEVERAL_VERBS = {
   },
   /**
    * Decides a batch and commits this queue's share. Answers when the others have committed theirs, or after 5 s. 503
-   * when it was abandoned meanwhile. With an answer to remember: an earlier answer under the same key, if there is one;
-   * the batch is then abandoned. Jobs that it replaces are cancelled by messages, wherever they are.
+   * when it was abandoned meanwhile, or jobs that it replaces have not ended by then. With an answer to remember: an
+   * earlier answer under the same key, if there is one; the batch is then abandoned.
    */
   async decideBatch(
     life,
@@ -115,8 +115,10 @@ export const SEVERAL_VERBS = {
     replaced?: IdPlace[],
   ): Promise<Outcome<unknown>> {
     const decided = await life.write((q, now) => batches.decideBatch(q, batch, others, now, answer, replaced));
-    if (decided.ok && decided.value === null) await life.engine?.batches.told(batch);
-    return decided;
+    if (!decided.ok || decided.value !== null) return decided;
+    await life.engine?.batches.told(batch);
+    const ended = life.read((q) => batches.refuseUnended(q, batch));
+    return ended?.ok === false ? ended : decided;
   },
   commitBatch: writeIfExists((q, now, batch: string) => batches.commitBatch(q, batch, now), nothing),
   abortBatch: writeIfExists((q, now, batch: string) => batches.abortBatch(q, batch, now), nothing),

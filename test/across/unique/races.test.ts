@@ -10,6 +10,7 @@ import { shardOf } from '../../../src/rpc/locks';
 import { unpackReceipt } from '../../../src/rpc/receipts';
 import { queueObject } from '../../../src/rpc/stubs';
 import { clock, until } from '../../support/clock';
+import { failAlways } from '../../support/faults';
 import { TestQueue } from '../../support/queue';
 import { server } from '../../support/server';
 import { enqueued, post, refusedFor } from './jobs';
@@ -93,6 +94,26 @@ describe('an enqueue that dies', () => {
     unwrap(await queueObject(env, 'a').decideBatch(ticket, [], undefined, [replaced]));
     await until(async () => (await stateOfReplaced()) === 'cancelled', 'its cancellation');
     expect(await server.counts('a')).toMatchObject({ available: 1 });
+  });
+
+  it('has nothing run beside what it replaces: new jobs stay hidden until that has ended', async () => {
+    const replaced = { id: await enqueued('b', unique), queue: 'b' };
+    const { job, ticket } = await begin('a', { coordinator: 'c' });
+    unwrap(await queueObject(env, 'c').prepareBatch(ticket, 'c', []));
+    const [made] = unwrap(await queueObject(env, 'a').prepareBatch(ticket, 'c', [job])).jobs;
+    const works = await new TestQueue('b').inside(({ sql }) => failAlways(sql, /^\s*(UPDATE|INSERT)/));
+    const told = { ok: false, error: { status: 503, retryable: true } };
+    expect(await queueObject(env, 'c').decideBatch(ticket, ['a'], undefined, [replaced])).toMatchObject(told);
+    // Neither those that give up nor those that ask what was decided change anything.
+    expect(await queueObject(env, 'c').giveUpBatch(ticket)).toMatchObject(told);
+    expect(await queueObject(env, 'c').batchDecision(ticket)).toMatchObject(told);
+    expect(await server.counts('a')).toMatchObject({ available: 0 });
+    expect(await server.job(replaced.id)).toMatchObject({ state: 'available' });
+    works();
+    await clock.ring(new TestQueue('c').stub);
+    await until(async () => (await server.counts('a')).available === 1, 'the new job');
+    expect(await server.job(replaced.id)).toMatchObject({ state: 'cancelled' });
+    expect(await server.job(made?.record.id)).toMatchObject({ state: 'available' });
   });
 
   it('between preparing and deciding leaves no job, and cannot decide any more', async () => {

@@ -1,7 +1,8 @@
 /** Jobs that handlers wait for in other queues: starts, ends and cancellations. Those of one queue need no message. */
+import { reach, type ToJobs } from '../../../across/locate';
 import type { TransactionStep } from '../../../durable/group-commit';
 import { type MessageKind, posted } from '../../../durable/outbox-relay';
-import { ApiError, type ErrorData, notFound, type Outcome, unwrap } from '../../../job/errors';
+import { ApiError, type ErrorData } from '../../../job/errors';
 import { routeOf } from '../../../job/ids';
 import type { RunEnding } from '../../../rpc/runs';
 import type { Feature, Host } from '../../feature';
@@ -127,25 +128,18 @@ function starts({ q, write, others }: Host): MessageKind {
 const itemsIn = ({ data }: { data: string }) => JSON.parse(data) as unknown[];
 const together = { most: MAX_ITEMS, itemsIn: (message: { data: string }) => itemsIn(message).length };
 
-/** Items for a queue, each about one job. What that queue does not have goes wherever the job is now. */
+/** Items for a queue, each about one job, that reach it wherever it is now. */
 function forwarded<T>(
   { q, write, others }: Host,
   kind: string,
   idOf: (item: T) => string,
-  send: (object: ReturnType<Host['others']['queue']>, items: T[]) => Promise<Outcome<T[] | undefined>>,
+  send: ToJobs<T>,
 ): MessageKind {
   return posted(q.store.outbox, write, {
     kind,
     together,
     send: async (queue, messages, taken) => {
-      const unknown = unwrap(await send(others.queue(queue), messages.flatMap(itemsIn) as T[]));
-      for (const item of unknown ?? []) {
-        const id = idOf(item);
-        await others.withJob(id, async (object) => {
-          const answer = await send(object, [item]);
-          return answer.ok && (answer.value?.length ?? 0) > 0 ? { ok: false, error: notFound('job', id).data } : answer;
-        });
-      }
+      await reach(others, queue, messages.flatMap(itemsIn) as T[], idOf, send);
       await taken(() => undefined);
     },
   });

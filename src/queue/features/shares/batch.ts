@@ -4,22 +4,24 @@
  *     prepare in every queue ──▶ decide in one of them (the coordinator) ──▶ commit in the others
  *
  * Shares are new jobs (`enqueue.ts`) or actions (`action.ts`). The decision is an outbox message, written in the
- * transaction that commits the coordinator's own share. If the driver (`src/across/all-or-nothing.ts`) dies, a share
- * asks the coordinator after a while, which then abandons an undecided batch.
+ * transaction that commits the coordinator's own share. If it replaces jobs of other queues, these end first, and then
+ * all queues commit: no job runs beside the one that it replaces. If the driver (`src/across/all-or-nothing.ts`)
+ * dies, a share asks the coordinator after a while, which then abandons an undecided batch.
  */
 import { recallAnswer, rememberAnswer } from '../../../durable/inbox';
+import { unavailable } from '../../../job/errors';
 import type { IdPlace } from '../../../rpc/ids';
 import type { RememberedAnswer } from '../../../rpc/receipts';
 import { isBounded, setShedding, shed } from '../../jobs/backpressure';
 import { giveUp, refuseGivenUp, tookTooLong } from '../../jobs/ticket';
-import { DECISION, readShare, SHARE, writeDecision } from '../../store/batches';
-import type { QueueParts } from '../../store/parts';
+import { isReplaced, readDecision, readShare, SHARE, writeDecision } from '../../store/batches';
+import type { QueueParts, Stored } from '../../store/parts';
 import { abortAction, commitAction } from './action';
 import { abortJobs, commitJobs } from './enqueue';
 
 /**
- * The coordinator's decision, with its own share committed, and the jobs that it replaces in any queue to be cancelled.
- * @throws {ApiError} 503 when it was abandoned meanwhile
+ * The coordinator's decision, with its own share committed. If it replaces jobs, in any queue, these are cancelled
+ * first, and then all shares are committed. @throws {ApiError} 503 when it was abandoned meanwhile
  */
 export function decideBatch<T>(
   q: QueueParts,
@@ -29,14 +31,15 @@ export function decideBatch<T>(
   answer?: RememberedAnswer<T>,
   replaced: readonly IdPlace[] = [],
 ): T | null {
-  if (q.store.outbox.find(DECISION, batch) !== undefined) return null;
+  if (readDecision(q, batch)) return null;
   const earlier = answer && recallAnswer<T>(q.store.inbox, answer.idempotency, now);
   if (earlier) return earlier;
   refuseGivenUp(q, batch, now);
   if (!readShare(q, batch)) throw tookTooLong();
-  if (others.length > 0) writeDecision(q, batch, others, now);
-  commitBatch(q, batch, now);
-  q.store.runs.cancel(replaced);
+  const isLater = replaced.length > 0;
+  const untold = isLater ? [...replaced, q.name, ...others] : others;
+  if (untold.length > 0) writeDecision(q, batch, untold, now);
+  if (!isLater) commitBatch(q, batch, now);
   if (answer) rememberAnswer(q.store.inbox, answer.idempotency, answer.receipt, now);
   return null;
 }
@@ -60,10 +63,20 @@ export function abortBatch(q: QueueParts, batch: string, now: number): void {
   q.store.outbox.withdraw(SHARE, batch);
 }
 
-/** The decision. Asking decides: an open batch is abandoned, so that no queue waits for ever. */
+/**
+ * The decision. Asking decides: an open batch is abandoned, so that no queue waits for ever.
+ * @throws {ApiError} 503 while jobs that it replaces have not ended: then no queue may commit
+ */
 export function decisionOf(q: QueueParts, batch: string, now: number): 'committed' | 'aborted' {
-  if (q.store.outbox.find(DECISION, batch) !== undefined) return 'committed';
+  refuseUnended(q, batch);
+  if (readDecision(q, batch)) return 'committed';
   giveUp(q, batch, now);
   abortBatch(q, batch, now);
   return 'aborted';
+}
+
+/** @throws {ApiError} 503 while jobs have not ended that a decided batch replaces */
+export function refuseUnended(q: Stored, batch: string): void {
+  if (!readDecision(q, batch)?.some(isReplaced)) return;
+  throw unavailable('The job that is replaced has not ended yet. The new one is enqueued as soon as it has.');
 }

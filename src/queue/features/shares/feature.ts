@@ -1,9 +1,11 @@
 /** Batches over several queues under way: decisions for other queues, and unfinished shares. */
+import { cancelAt } from '../../../across/locate';
 import { type MessageKind, posted } from '../../../durable/outbox-relay';
+import { inParallel } from '../../../durable/parallel';
 import { waitAtMost } from '../../../durable/wait';
 import { unwrap } from '../../../job/errors';
 import type { Feature, Host } from '../../feature';
-import { DECISION, readShare, SHARE, writeDecision } from '../../store/batches';
+import { DECISION, isReplaced, readShare, SHARE, type Untold, writeDecision } from '../../store/batches';
 import { abortBatch, commitBatch } from './batch';
 
 /** The caller of a decision waits at most this long for the other queues to commit, ms. */
@@ -18,14 +20,17 @@ export class Batches implements Feature {
     this.decisions = posted(q.store.outbox, write, {
       kind: DECISION,
       send: async (batch, [{ data }], taken) => {
-        const queues = JSON.parse(data) as string[];
+        const untold = JSON.parse(data) as Untold;
+        const replaced = Map.groupBy(untold.filter(isReplaced), ({ queue }) => queue);
+        await inParallel([...replaced], ([queue, jobs]) => cancelAt(others, queue, jobs));
+        const queues = untold.filter((one) => typeof one === 'string');
         const told = await Promise.allSettled(
           queues.map(async (queue) => unwrap(await others.queue(queue).commitBatch(batch))),
         );
         const failure = told.find(({ status }) => status === 'rejected') as PromiseRejectedResult | undefined;
         if (!failure) return taken(() => undefined);
         const pending = queues.filter((_, at) => told[at]?.status === 'rejected');
-        if (pending.length < queues.length) await write((now) => writeDecision(q, batch, pending, now));
+        if (pending.length < untold.length) await write((now) => writeDecision(q, batch, pending, now));
         throw failure.reason;
       },
     });
