@@ -276,7 +276,7 @@ async function drain(scene: Scene, moves: Moves): Promise<void> {
 }
 
 /** Lock objects that let everybody pass. */
-const reservations = () =>
+export const reservations = () =>
   ({
     ...{ ticket: undefined, reserve: async () => [], foundVacant: () => undefined, release: async () => undefined },
     use: (send: () => Promise<unknown>) => send(),

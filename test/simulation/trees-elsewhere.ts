@@ -4,9 +4,15 @@
  */
 import type { ErrorData, Outcome } from '../../src/job/errors';
 import { mintId } from '../../src/job/ids';
-import type { Awaited, NewJob } from '../../src/job/record';
+import type { Awaited, NewJob, Snoozed } from '../../src/job/record';
+import { isPendingRun, RUN_TIMEOUT_MS, runningIn } from '../../src/job/runs';
+import type { StepRecord } from '../../src/job/steps';
+import type { StepRun } from '../../src/job/wire';
+import type { MovedJob } from '../../src/rpc/operations';
 import type { EnqueuedJob } from '../../src/rpc/receipts';
 import type { RunEnding } from '../../src/rpc/runs';
+import { holds } from './agree';
+import { busy } from './outside';
 
 export const ELSEWHERE = 'elsewhere';
 const ROUTE = 9;
@@ -15,6 +21,7 @@ export const RUN_NAME = 'far';
 
 export interface FarJob {
   id: string;
+  body: string;
   awaited: Awaited | undefined;
   isOpen: boolean;
   /** Somebody made it live again: nobody needs to wait for it. */
@@ -22,11 +29,14 @@ export interface FarJob {
   claim: number;
   /** The job here that it waits for, once it knows of it. */
   waitsFor: { id: string | undefined; claim: number } | undefined;
+  /** If it came from the simulated queue: the runs that it waits for, by name. */
+  runs: Map<string, StepRun>;
 }
 
 /** What it sends to the simulated queue. */
 export type FarMessage =
   | { kind: 'start'; key: string; by: FarJob; claim: number; job: NewJob }
+  | { kind: 'move'; job: MovedJob }
   | { kind: 'ended'; ending: RunEnding }
   | { kind: 'cancel'; id: string };
 
@@ -35,7 +45,11 @@ const REFUSED: ErrorData = { code: 'invalid_request', status: 422, message: 'no'
 export class Elsewhere {
   readonly jobs = new Map<string, FarJob>();
   readonly sent: FarMessage[] = [];
+  /** On their way to the simulated queue, which may have them already: nothing happens to them here. */
+  readonly departing = new Set<string>();
   private readonly answers = new Map<string, Outcome<EnqueuedJob>[]>();
+  private readonly steps = new Set<string>();
+  private taken = 0;
 
   /** @returns what it answers, as before if it knows the key */
   enqueue(jobs: readonly NewJob[], key: string, isRefused: boolean, now: number) {
@@ -51,18 +65,58 @@ export class Elsewhere {
   }
 
   private take({ body, superseded }: NewJob, now: number): FarJob {
-    const { awaited } = JSON.parse(body) as { awaited?: Awaited };
-    const id = mintId(now, ROUTE, this.jobs.size + 1);
-    const job: FarJob = { id, awaited, isOpen: true, isRedriven: false, claim: 1, waitsFor: undefined };
-    this.jobs.set(id, job);
+    const job = this.add(mintId(now, ROUTE, ++this.taken), body, 0);
     if (superseded) this.end(job, 'cancelled');
     return job;
   }
 
+  private add(id: string, body: string, claims: number): FarJob {
+    const { awaited } = JSON.parse(body) as { awaited?: Awaited };
+    const state = { isOpen: true, isRedriven: false, claim: claims + 1, waitsFor: undefined };
+    const job: FarJob = { ...{ id, body, awaited }, ...state, runs: new Map() };
+    this.jobs.set(id, job);
+    return job;
+  }
+
+  /** Takes jobs over from the simulated queue, once for each step of its deletion. */
+  adopt(step: string, jobs: readonly MovedJob[]): void {
+    if (this.steps.has(step)) return;
+    this.steps.add(step);
+    for (const { id, body, claims, checkpoint } of jobs) {
+      holds(!this.jobs.has(id), () => `${id} moves twice`);
+      const { runs } = this.add(id, body, claims);
+      const { steps = {} } = JSON.parse(checkpoint?.content ?? '{}') as { steps?: Record<string, StepRecord> };
+      for (const [name, record] of Object.entries(steps)) if (isPendingRun(record)) runs.set(name, record.run);
+    }
+  }
+
+  /** Hands a job over to the simulated queue, with what it waits for. */
+  depart(job: FarJob, queue: string, now: number): void {
+    const { id, body, claim, waitsFor } = job;
+    this.jobs.delete(id);
+    this.departing.add(id);
+    const until = now + RUN_TIMEOUT_MS;
+    const run: StepRun = { ...(waitsFor?.id && { id: waitsFor.id }), queue, type: 'tree', claim: claim - 1 };
+    const record: StepRecord = { until, run };
+    const content = JSON.stringify({ steps: { [RUN_NAME]: record } });
+    const snoozed: Snoozed = { since: now, until, runs: [RUN_NAME], claim: claim - 1 };
+    const moved: MovedJob = {
+      ...{ id, type: 'tree', priority: 0, attempt: 0, claims: claim - 1, pending: false, body },
+      ...{ created_at: now, enqueued_at: now, expires_at: null },
+      ...(waitsFor
+        ? { due_at: until, history: JSON.stringify({ snoozed }), checkpoint: { sequence: 1, created_at: now, content } }
+        : { due_at: now, history: null }),
+    };
+    this.sent.push({ kind: 'move', job: moved });
+  }
+
   end(job: FarJob, how: 'completed' | 'discarded' | 'cancelled'): void {
-    const { id, awaited, waitsFor } = job;
+    const { id, awaited, waitsFor, runs } = job;
     job.isOpen = false;
     job.waitsFor = undefined;
+    for (const run of runs.values())
+      if (!run.detached) for (const { id } of runningIn(run)) this.sent.push({ kind: 'cancel', id });
+    runs.clear();
     if (waitsFor?.id !== undefined) this.sent.push({ kind: 'cancel', id: waitsFor.id });
     if (!awaited) return;
     const { by, name, claim, index } = awaited;
@@ -73,6 +127,7 @@ export class Elsewhere {
 
   redrive(job: FarJob): void {
     job.isOpen = true;
+    job.runs.clear();
     job.isRedriven = true;
     job.claim++;
   }
@@ -87,17 +142,34 @@ export class Elsewhere {
 
   /** @returns those that are not here */
   ended(endings: readonly RunEnding[]): RunEnding[] {
-    return endings.filter(({ by, claim }) => {
-      const job = this.jobs.get(by);
-      if (job?.waitsFor?.claim === claim) job.waitsFor = undefined;
+    return endings.filter((ending) => {
+      const job = this.find(ending.by);
+      if (job?.waitsFor?.claim === ending.claim && ending.name === RUN_NAME) job.waitsFor = undefined;
+      if (job) this.endRun(job, ending);
       return !job;
     });
+  }
+
+  private find(id: string): FarJob | undefined {
+    if (this.departing.has(id)) throw busy();
+    return this.jobs.get(id);
+  }
+
+  private endRun({ runs }: FarJob, { name, claim, index, id, error }: RunEnding): void {
+    const run = runs.get(name);
+    if (run?.claim !== claim) return;
+    const { jobs = 1, ends = [] } = run as StepRun;
+    if (index !== undefined && !ends.some(([place]) => place === index)) ends.push([index, { id: id as string }]);
+    const isStopped = run?.stop && error;
+    if (isStopped) for (const { id } of runningIn({ ...run, ends })) this.sent.push({ kind: 'cancel', id });
+    if (index === undefined || isStopped || ends.length === jobs) runs.delete(name);
+    else runs.set(name, { ...(run as StepRun), ends });
   }
 
   /** @returns those that are not here */
   cancel(ids: readonly string[]): string[] {
     return ids.filter((id) => {
-      const job = this.jobs.get(id);
+      const job = this.find(id);
       if (job?.isOpen) this.end(job, 'cancelled');
       return !job;
     });

@@ -8,7 +8,9 @@ import { ApiError } from '../../src/job/errors';
 import type { Awaited, JobBody, NewJob } from '../../src/job/record';
 import type { StepRecord } from '../../src/job/steps';
 import type { RunEnd, RunRequest } from '../../src/job/wire';
+import { beginRemoval } from '../../src/queue/features/lifecycle/remove';
 import { configure } from '../../src/queue/features/lifecycle/settings';
+import { adopt } from '../../src/queue/features/transfer/adopt';
 import { actOnRow } from '../../src/queue/jobs/bulk-act';
 import { cancel, cancelOpen } from '../../src/queue/jobs/cancel';
 import { claim } from '../../src/queue/jobs/claim';
@@ -26,6 +28,7 @@ import { RUN_CANCEL, RUN_ENDED } from '../../src/queue/store/run-notes';
 import type { QueueApi } from '../../src/rpc/queue';
 import type { RunEnding } from '../../src/rpc/runs';
 import { holds } from './agree';
+import { reservations } from './moves';
 import { busy, lost, Outside, type Question } from './outside';
 import type { History } from './steps';
 import type { TreeRun, TreeStep, TreeTerms } from './trees';
@@ -78,6 +81,7 @@ export class TreesPlay {
   private operations = 0;
   private began = 0;
   private isAlarmLost = false;
+  private isDeleted = false;
   /** Runs that are detached. */
   private readonly detached = new Set<string>();
 
@@ -95,6 +99,7 @@ export class TreesPlay {
     this.outside = outside;
     const queue = (name: string) =>
       ({
+        adopt: (step, jobs) => outside.ask('adopt', step, jobs),
         runsEnded: (ends) => outside.ask('ended', name, ends),
         cancelSteps: (ids) => outside.ask('cancel', name, ids),
       }) as QueueApi;
@@ -106,6 +111,11 @@ export class TreesPlay {
       others: {
         queue,
         enqueueEach: (entries: unknown, once: unknown) => outside.ask<never>('start', entries, once),
+        ...{ reservations, noteIds: async () => undefined },
+        destroy: async () => {
+          this.isDeleted = true;
+          world.recreate();
+        },
         withJob: <T>(_: string, call: (api: QueueApi) => Promise<T>) => call(wherever),
       },
     };
@@ -309,6 +319,18 @@ export class TreesPlay {
         );
       case 'far-cancel':
         return farEnd('cancelled', farOpen());
+      case 'far-move': {
+        // One whose job is on its way here stays: its queue sends that first.
+        const job = this.pickOf(
+          farOpen().filter(({ waitsFor }) => !waitsFor || waitsFor.id !== undefined),
+          pick,
+        );
+        if (!job) return undefined;
+        this.far.depart(job, HERE, this.now);
+        const { id, awaited, isRedriven } = job;
+        this.known.set(id, { id, awaited, undoes: undefined, asleep: undefined, isRedriven });
+        return undefined;
+      }
       case 'far-redrive': {
         const job = this.pickOf(
           [...this.far.jobs.values()].filter(({ isOpen }) => !isOpen),
@@ -406,8 +428,16 @@ export class TreesPlay {
         },
       };
     }
-    if (message.kind === 'ended') return { play: () => void this.end([message.ending]), after: heard };
-    return { play: () => void this.cancelHere([message.id]), after: heard };
+    if (message.kind === 'move') {
+      const { job } = message;
+      const arrived = () => {
+        heard();
+        if (fate !== 'lost') far.departing.delete(job.id);
+      };
+      return { play: () => engine.writeNow((now) => adopt(q, job.id, [job], undefined, now)), after: arrived };
+    }
+    if (message.kind === 'ended') return { play: () => void far.ended(this.end([message.ending])), after: heard };
+    return { play: () => void far.cancel(this.cancelHere([message.id])), after: heard };
   }
 
   /** A question of the simulated queue meets its fate. */
@@ -416,7 +446,13 @@ export class TreesPlay {
       question.fail(busy());
       return;
     }
-    const value = this.valueOf(question, fate === 'refuse');
+    let value: unknown;
+    try {
+      value = this.valueOf(question, fate === 'refuse');
+    } catch (error) {
+      question.fail(error as Error);
+      return;
+    }
     if (fate === 'lost') question.fail(lost());
     else question.answer(value);
   }
@@ -429,6 +465,7 @@ export class TreesPlay {
       return far.enqueue(jobs, key, isRefused, this.now);
     }
     const [queue, items] = about as [string, never[]];
+    if (what === 'adopt') return { ok: true, value: far.adopt(queue, items) };
     if (what === 'ended') return { ok: true, value: queue === ELSEWHERE ? far.ended(items) : this.end(items) };
     return { ok: true, value: queue === ELSEWHERE ? far.cancel(items) : this.cancelHere(items) };
   }
@@ -447,14 +484,11 @@ export class TreesPlay {
     const { world } = this;
     for (let round = 0; !this.isCalm; round++) {
       holds(round < 500, () => 'some messages never arrive');
-      const [question] = this.outside.questions;
-      const [message] = this.far.sent;
-      if (question) this.answer(question, 'take');
-      else if (message) {
-        const turn = this.deliver(message, 'take');
-        turn?.play();
-        turn?.after?.();
-      } else {
+      const question = this.outside.pick(round);
+      const message = this.far.sent[round % Math.max(1, this.far.sent.length)];
+      if (question && (round % 2 === 0 || !message)) this.answer(question, 'take');
+      else if (message) this.attempt(() => this.deliver(message, 'take'));
+      else {
         world.now = Math.max(world.now + 1, this.wakesAt('sends the messages that are left'));
         world.fire();
       }
@@ -583,7 +617,7 @@ export class TreesPlay {
         holds(this.isWanted(awaited), () => `${id} runs for ${placeOf(awaited)}, which is over`);
     }
     for (const { id, isOpen, waitsFor } of this.far.jobs.values()) {
-      if (!isOpen || waitsFor?.id === undefined) continue;
+      if (!isOpen || waitsFor?.id === undefined || this.far.jobs.get(waitsFor.id)?.isOpen) continue;
       const { state } = this.see(waitsFor.id);
       holds(!ENDED.includes(state), () => `${id} elsewhere waits for ${waitsFor.id}, which is ${state}`);
     }
@@ -592,8 +626,8 @@ export class TreesPlay {
   /** Does its handler wait for it, or has it left it to itself? */
   private isWanted({ by, name, claim }: Awaited): boolean {
     const far = this.far.jobs.get(by);
-    if (far) return far.isOpen && far.waitsFor?.claim === claim;
     if (this.detached.has(placeOf({ by, claim, name }))) return true;
+    if (far) return far.isOpen && (far.runs.get(name) ?? far.waitsFor)?.claim === claim;
     const seen = this.see(by);
     const record = seen.steps[name];
     const isIts = record?.run?.claim === claim;
@@ -604,6 +638,7 @@ export class TreesPlay {
   private async drain(): Promise<void> {
     const { world } = this;
     this.began = world.now;
+    if ((this.history.trees as TreeTerms).leaves) await this.leave();
     const isOpen = () =>
       [...this.known.values()].some(({ id }) => !isEnded(this.see(id))) ||
       [...this.far.jobs.values()].some((job) => job.isOpen);
@@ -612,7 +647,9 @@ export class TreesPlay {
       await this.calm();
       this.listen(true);
       this.check();
-      for (const job of this.far.jobs.values()) if (job.isOpen && !job.waitsFor) this.far.end(job, 'completed');
+      for (const job of this.far.jobs.values()) {
+        if (job.isOpen && !job.waitsFor && job.runs.size === 0) this.far.end(job, 'completed');
+      }
       world.engine.writeNow((now) => claim(this.q, { count: 100, worker_id: 'ann' }, now));
       const running = this.inState('active');
       for (const { id: job_id } of running) {
@@ -627,6 +664,55 @@ export class TreesPlay {
       }
       world.fire();
       await world.settled();
+    }
+  }
+
+  /** The queue is deleted; its jobs go on in the other one, also those that messages are about which are on their way. */
+  private async leave(): Promise<void> {
+    const { world, far } = this;
+    // What would begin here anew begins before.
+    for (const message of far.sent.filter(({ kind }) => kind === 'start' || kind === 'move')) {
+      const turn = this.deliver(message, 'take');
+      turn?.play();
+      turn?.after?.();
+    }
+    this.check();
+    const redriven = new Set([...this.known.values()].flatMap(({ id, isRedriven }) => (isRedriven ? [id] : [])));
+    world.engine.writeNow((now) => beginRemoval(this.q, { strategy: 'move', target_queue: ELSEWHERE }, now));
+    for (let round = 0; !this.isDeleted; round++) {
+      holds(round < 500, () => 'the queue is never deleted');
+      await world.settled();
+      if (this.isDeleted) break;
+      const question = this.outside.pick(round);
+      const message = far.sent[round % Math.max(1, far.sent.length)];
+      const running = this.inState('active');
+      if (round % 3 === 0 && message) this.attempt(() => this.deliver(message, 'take'));
+      else if (question) this.attempt(() => ({ play: () => this.answer(question, round % 5 === 0 ? 'lost' : 'take') }));
+      else if (running.length > 0) {
+        for (const { id: job_id } of running) {
+          const report = { job_id, kind: 'completed', result: JSON.stringify(job_id) } as const;
+          if (this.see(job_id).state === 'active')
+            world.engine.writeNow((now) => settleReport(this.q, report, now, () => 0.5));
+        }
+      } else {
+        world.now = Math.max(world.now + 1, this.wakesAt('goes on with the deletion'));
+        world.fire();
+      }
+    }
+    await world.settled();
+    this.listen(true);
+    this.known.clear();
+    for (const job of far.jobs.values()) job.isRedriven ||= redriven.has(job.id);
+  }
+
+  /** Something about jobs that may just be on their way: then it is tried again. */
+  private attempt(turnOf: () => Turn | undefined): void {
+    try {
+      const turn = turnOf();
+      turn?.play();
+      turn?.after?.();
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
     }
   }
 

@@ -24,7 +24,7 @@ const ACTS = [
   ...(['begin', 'claim', 'claim', 'claim', 'run', 'run', 'run', 'complete', 'complete', 'fail', 'kill'] as const),
   ...(['mark', 'cancel', 'purge', 'redrive', 'elapse', 'alarm', 'evict', 'drop-alarm'] as const),
   ...(['answer', 'answer', 'answer', 'deliver', 'deliver', 'calm'] as const),
-  ...(['far-run', 'far-run', 'far-complete', 'far-fail', 'far-cancel', 'far-redrive'] as const),
+  ...(['far-run', 'far-run', 'far-complete', 'far-fail', 'far-cancel', 'far-redrive', 'far-move'] as const),
 ];
 
 export interface TreeStep {
@@ -44,6 +44,8 @@ export interface TreeStep {
 export interface TreeTerms {
   /** Its groups are served in strict order. */
   strict: boolean;
+  /** In the end it is deleted, and its jobs go to the other queue. */
+  leaves: boolean;
 }
 
 const bool = (often: number) => fc.oneof({ weight: often, arbitrary: fc.constant(false) }, fc.constant(true));
@@ -96,7 +98,7 @@ export function treeHistories(length: number): fc.Arbitrary<History> {
   return fc.record({
     start: fc.constant(Date.parse('2025-06-15T15:06:40Z')),
     steps: fc.array(step, { minLength: length, maxLength: length }),
-    trees: fc.record({ strict: fc.boolean() }),
+    trees: fc.record({ strict: fc.boolean(), leaves: fc.boolean() }),
     sizes: fc.option(narrow, { nil: undefined }),
   }) as fc.Arbitrary<History>;
 }

@@ -25,7 +25,7 @@ const LINES = {
   library: 750,
   locks: 477,
   producer: 939,
-  queue: 26_372,
+  queue: 26_368,
   rpc: 1_796,
   testing: 954,
   ui: 12_541,

@@ -2,18 +2,17 @@
 
 import type { JobView } from '../../job/record';
 import { TERMINAL_STATES } from '../../job/states';
-import { find, mustFind, viewOf, viewOfRow } from '../read/find';
+import { findSettled, mustFind, viewOf, viewOfRow } from '../read/find';
 import { leaveShare } from '../store/batches';
 import { STATE } from '../store/job-row';
 import { move } from '../store/jobs';
 import type { QueueParts } from '../store/parts';
 import { historyOf } from '../store/row-texts';
-import { movable, refuseSetAside } from './legal-move';
+import { movable } from './legal-move';
 import { unlockRow } from './lock';
 
 /** Cancels a job. @throws {ApiError} 404; 409 if it has ended; 503 while it moves to another queue */
 export function cancel(q: QueueParts, id: string, now: number): JobView {
-  refuseSetAside(q, id);
   const found = mustFind(q, id);
   // Only the queue itself gets here with a locked job (clients are refused): the lock ends here.
   if (found.row && q.store.locks.has(found.row.key)) {
@@ -31,7 +30,7 @@ export function cancel(q: QueueParts, id: string, now: number): JobView {
 /** Cancels those of these jobs that have not ended. @returns those that are not here @throws {ApiError} 503 */
 export function cancelOpen(q: QueueParts, ids: readonly string[], now: number): string[] {
   return ids.filter((id) => {
-    const found = find(q, id);
+    const found = findSettled(q, id);
     if (found?.row && !TERMINAL_STATES.includes(viewOf(q, found, now).record.state)) cancel(q, id, now);
     return !found;
   });

@@ -1,11 +1,10 @@
 /** Checks the table of moves before anything is written: the error for an illegal move names the legal ones. */
 import { conflict } from '../../job/errors';
 import { type JobState, type Move, mayMove, statesBefore } from '../../job/states';
-import { lockedError } from '../../job/undecided';
-import { type Found, keyOf } from '../read/find';
+import type { Found } from '../read/find';
 import type { JobRow } from '../store/job-row';
 import { moveOf } from '../store/moves';
-import type { Named, Stored, StoredQueue } from '../store/parts';
+import type { Named, Stored } from '../store/parts';
 import { idOf, stateOf } from '../store/rows';
 
 /**
@@ -39,13 +38,4 @@ export function refuseMoving(q: Named & Stored, row: Pick<JobRow, 'key' | 'alias
     current_state: 'discarded',
     target_queue: move.target,
   });
-}
-
-/** Refuses a change to a job set aside by the deletion of its queue. @param id a UUIDv7 @throws {ApiError} 503 */
-export function refuseSetAside(q: StoredQueue, id: string): void {
-  const moving = q.config.removal?.moving;
-  if (!moving) return;
-  const key = keyOf(q, id);
-  if (key === undefined || !moving.keys.includes(key)) return;
-  throw lockedError(id, `Job ${id} is on its way to queue ${q.config.removal?.target_queue}; try again.`);
 }

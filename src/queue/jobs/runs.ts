@@ -22,10 +22,11 @@ import { StepBook, type Steps } from '../../job/steps';
 import { lockedError } from '../../job/undecided';
 import type { RunRequest, StepRun } from '../../job/wire';
 import type { RunEnding } from '../../rpc/runs';
-import { find } from '../read/find';
+import { find, findSettled } from '../read/find';
 import type { Active } from '../store/active';
 import { type JobRow, STATE } from '../store/job-row';
 import { move } from '../store/jobs';
+import { moveOf } from '../store/moves';
 import type { QueueParts, Stored } from '../store/parts';
 import { bodyOf, groupOfRow, historyOf } from '../store/row-texts';
 import { idOf, stateOf } from '../store/rows';
@@ -209,7 +210,8 @@ const deadlock = (id: string, group: string, queue: string) =>
 
 /** @throws {ApiError} 503 while one of these jobs is being decided about, or moves to another queue */
 function refuseHeld(q: Stored, row: JobRow, id: string): void {
-  if (row.state !== STATE.held && !q.store.locks.has(row.key)) return;
+  const { locks, outbox } = q.store;
+  if (row.state !== STATE.held && !locks.has(row.key) && !moveOf(outbox, row.key)) return;
   throw lockedError(id, `Job ${id} is part of an operation that is being decided; try again.`);
 }
 
@@ -221,7 +223,7 @@ export function endRuns(q: QueueParts, endings: readonly RunEnding[], now: numbe
   const unknown: RunEnding[] = [];
   const waiting: { row: JobRow; ended: RunEnding[] }[] = [];
   for (const [id, ended] of Map.groupBy(endings, ({ by }) => by)) {
-    const found = find(q, id);
+    const found = findSettled(q, id);
     if (!found) unknown.push(...ended);
     if (!found?.row) continue;
     refuseHeld(q, found.row, id);
@@ -274,13 +276,12 @@ export function wakeIf(q: QueueParts, row: JobRow, isFor: (snoozed: Snoozed) => 
   return snoozed && isFor(snoozed) ? move(q, row, 'signal', { availableAt: now, history }, now) : row;
 }
 
-/** Does the handler still wait for the jobs of a message? Undefined: its job moves with its queue. */
-export function isAwaited(q: QueueParts, { by, name, claim, detached }: RunMessage): boolean | undefined {
-  const found = find(q, by);
-  if (!found && q.config.removal?.strategy === 'move') return undefined;
-  if (!found?.row) return detached === true;
-  const record = own(recordedSteps(q, found.row.key), name);
-  return isPendingRun(record) && record.run.claim === claim && (found.row.ended_at === null || detached === true);
+/** Does the handler still wait for the jobs of a message? Its job does not move before they have begun. */
+export function isAwaited(q: QueueParts, { by, name, claim, detached }: RunMessage): boolean {
+  const row = find(q, by)?.row;
+  if (!row) return detached === true;
+  const record = own(recordedSteps(q, row.key), name);
+  return isPendingRun(record) && record.run.claim === claim && (row.ended_at === null || detached === true);
 }
 
 export interface StartedJob {
@@ -293,7 +294,7 @@ export interface StartedJob {
 export function noteStarted(q: QueueParts, message: RunMessage, ends: readonly StartedJob[], now: number): void {
   const row = find(q, message.by)?.row;
   if (row) refuseHeld(q, row, message.by);
-  if (isAwaited(q, message) === false) {
+  if (!isAwaited(q, message)) {
     const ids = ends.flatMap(({ id }) => (id === undefined ? [] : [{ id, queue: message.queue }]));
     if (!message.detached) q.store.runs.cancel(ids);
     return;

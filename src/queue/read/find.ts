@@ -6,6 +6,7 @@ import { notFound } from '../../job/errors';
 import { decodeId, isUuidV7 } from '../../job/ids';
 import type { JobView } from '../../job/record';
 import { inlined, stepsForRunner } from '../../job/steps';
+import { lockedError } from '../../job/undecided';
 import type { FollowedJob } from '../../rpc/follow';
 import { farResult } from '../store/archive';
 import type { JobRow } from '../store/job-row';
@@ -76,17 +77,26 @@ export function runningOf(q: Named & Stored, ids: readonly string[]): string[] {
 
 export const ENDED_JOBS_HINT = 'Jobs that ended are removed after their retention.';
 
-/** Finds a job by id. @throws {ApiError} 404 */
-export function mustFind(q: Named & Stored, id: string): Found {
-  const found = find(q, id);
+/** Finds a job by id. @throws {ApiError} 404; 503 as {@link findSettled} */
+export function mustFind(q: StoredQueue, id: string): Found {
+  const found = findSettled(q, id);
   if (!found) throw notFound('job', id, ENDED_JOBS_HINT);
   return found;
 }
 
+/** Finds a job that something is to happen to. @throws {ApiError} 503 while it is on its way to another queue */
+export function findSettled(q: StoredQueue, id: string): Found | undefined {
+  const { moving, target_queue: target } = q.config.removal ?? {};
+  if (moving && isUuidV7(id) && moving.keys.includes(keyOf(q, id) ?? -1)) {
+    throw lockedError(id, `Job ${id} is on its way to queue ${target}; try again.`);
+  }
+  return find(q, id);
+}
+
 /** Finds a reported job, hidden on its way to another queue, where it may run already. @throws {ApiError} 404 */
 export function mustFindForReport(q: Named & Stored, id: string): Found {
-  const found = mustFind(q, id);
-  if (found.row && moveOf(q.store.outbox, found.row.key)) throw notFound('job', id, ENDED_JOBS_HINT);
+  const found = find(q, id);
+  if (!found || (found.row && moveOf(q.store.outbox, found.row.key))) throw notFound('job', id, ENDED_JOBS_HINT);
   return found;
 }
 

@@ -96,7 +96,7 @@ function starts({ q, write, others }: Host): MessageKind {
     send: async (address, [{ data }], taken) => {
       const message = JSON.parse(data) as RunMessage;
       const { queue, jobs, round } = message;
-      const isVoid = isAwaited(q, message) === false && !(q.config.removal?.strategy === 'move');
+      const isVoid = !isAwaited(q, message);
       const entries = jobs.map(({ job }) => ({ queue, job: isVoid ? { ...job, superseded: true } : job }));
       const once = { key: `run\n${address}\n${round}`, hash: '' };
       const told = await others.enqueueEach(

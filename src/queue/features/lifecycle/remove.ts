@@ -15,6 +15,7 @@ import { RANK_BIT, sequenceOf } from '../../../job/ids';
 import { first } from '../../../job/size';
 import { JOB_STATES, TERMINAL_STATES } from '../../../job/states';
 import type { MovedJob, RemovalRequest, RemovalView } from '../../../rpc/operations';
+import { RUN } from '../../jobs/runs';
 import { stats } from '../../read/stats';
 import { SHARE } from '../../store/batches';
 import { type JobRow, STATE } from '../../store/job-row';
@@ -73,10 +74,12 @@ export function canGoOn(q: Stored & Configured): boolean {
   return readyToEmpty(q) || (strategy === 'move' && (moving !== undefined || canSetAside(q)));
 }
 
-// An undecided batch may have promised to replace a waiting job.
 function canSetAside(q: Stored): boolean {
-  return !q.store.outbox.has(SHARE) && nextToMove(q).length > 0;
+  return !isHeldUp(q) && nextToMove(q).length > 0;
 }
+
+// An undecided batch may have promised to replace a waiting job; a job that waits for others knows them once they began.
+const isHeldUp = ({ store: { outbox } }: Stored) => outbox.has(SHARE) || outbox.has(RUN);
 
 /** Can the object be emptied now? No other object may still wait for a message from it. */
 export function readyToEmpty(q: Stored & Configured): boolean {
@@ -144,8 +147,7 @@ function* waitingInBlocks({ store: { blocks, leases } }: Stored) {
 export function setAside(q: QueueParts, now: number): Moving | undefined {
   const removal = q.config.removal as Removal;
   if (removal.moving) return removal.moving;
-  // An undecided batch may have promised to replace one of them.
-  if (q.store.outbox.has(SHARE)) return undefined;
+  if (isHeldUp(q)) return undefined;
   const rows = nextToMove(q);
   if (rows.length === 0) return undefined;
   removal.steps = (removal.steps ?? 0) + 1;

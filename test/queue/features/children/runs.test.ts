@@ -1,6 +1,7 @@
 /** A handler that waits for other jobs, over HTTP, by workers that pull: in its own queue and in another one. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { clock, DAY, HOUR, iso, MINUTE, T0, until } from '../../../support/clock';
+import { failAlways } from '../../../support/faults';
 import { freshName, steady, TestQueue } from '../../../support/queue';
 import { type Json, server, V1 } from '../../../support/server';
 
@@ -458,6 +459,36 @@ it('a handler and its jobs that move to another queue find each other', async ()
   expect(await server.state(id)).toBe('available');
 });
 
+it('nothing that is sent about a job on its way to another queue is lost', async () => {
+  const [far, there] = [freshName('far'), freshName('there')];
+  const waiting = await parentOf([far]);
+  const asked = await server.enqueue(far, { type: 'parent' });
+  await await_(await server.takeOne(far), [run('r', queue)]);
+  await settled(new TestQueue(far));
+  const target = new TestQueue(there);
+  await server.enqueue(there, { type: 'first' });
+  // It takes the jobs when it works again.
+  const works = await target.inside(({ sql }) => failAlways(sql, /INSERT/));
+  await server.call('DELETE', `${V1}/queues/${queue}`, { strategy: 'move', target_queue: there });
+  await server.ack(waiting.children[0]?.id, { result: 7 });
+  await server.ok(200, 'DELETE', `${V1}/jobs/${asked}`);
+  expect(await server.call('GET', `${V1}/jobs/${waiting.id}`)).toMatchObject({
+    status: 503,
+    body: { error: { retryable: true, message: expect.stringContaining(`is on its way to queue ${there}`) } },
+  });
+  works();
+  let now = T0;
+  await until(async () => {
+    now += MINUTE;
+    clock.set(now);
+    for (const one of [object, new TestQueue(far)]) await one.alarm();
+    const { available, cancelled } = (await target.stats()).counts;
+    return available === 2 && cancelled === 1;
+  }, 'the end and the cancellation to arrive');
+  expect((await steps(waiting.id)).r0).toMatchObject({ result: 7 });
+  expect(await server.state(waiting.id)).toBe('available');
+});
+
 it('a dead letter that moves to another queue still gets the result of its detached job', async () => {
   const [there, far] = [freshName('there'), freshName('far')];
   const retry = { max_attempts: 1, on_exhaustion: 'dead_letter' };
@@ -475,6 +506,31 @@ it('a dead letter that moves to another queue still gets the result of its detac
   await settled(new TestQueue(far), object);
   expect(await steps(id)).toMatchObject({ slow: { result: 'late' } });
   expect(await server.state(id)).toBe('available');
+});
+
+it('a dead letter gets the result of its detached job that comes while it is on its way', async () => {
+  const [there, far] = [freshName('there'), freshName('far')];
+  const retry = { max_attempts: 1, on_exhaustion: 'dead_letter' };
+  const id = await server.enqueue(queue, { type: 'parent', options: { retry } });
+  await await_(await server.takeOne(queue), [run('slow', far, { detached: true }), run('quick', queue)]);
+  await settled(object);
+  const child = await server.takeOne(far);
+  await nack((await server.takeOne(queue)).id);
+  await nack((await server.takeOne(queue)).id);
+  // The other queue has it, and this one cannot forget it yet.
+  const works = await object.inside(({ sql }) => failAlways(sql, /DELETE FROM jobs/));
+  await server.call('POST', `${V1}/dead-letter/${id}/retry`, { override: { queue: there } });
+  await server.ack(child.id, { result: 'late' });
+  works();
+  let now = T0;
+  await until(async () => {
+    now += MINUTE;
+    clock.set(now);
+    for (const one of [object, new TestQueue(far)]) await one.alarm();
+    return (await new TestQueue(far).rows('SELECT 1 FROM outbox')).length === 0;
+  }, 'the end to arrive');
+  expect(await server.counts(there)).toMatchObject({ available: 1 });
+  expect(await steps(id)).toMatchObject({ slow: { result: 'late' } });
 });
 
 it('an operator answers for a job that is waited for: the handler continues, and the job is cancelled', async () => {
