@@ -24,8 +24,8 @@ interface Pending {
   pause: Pause;
   run: RunRequest | undefined;
   isAwaited: boolean;
-  /** Has something else ended since it began? Then it may have lost a race. */
-  isOvertaken: boolean;
+  /** How often something else has ended since it began: it may have lost a race each time. */
+  overtaken: number;
   /** When it is over, by the clock of this machine: epoch ms. */
   dueAt: number;
   settle: () => Promise<void>;
@@ -62,21 +62,21 @@ export class Pauses {
   }
 
   /**
-   * The jobs to name at the end of this run, which is continued when all of them have ended: those that cannot have
-   * lost a race, if there are any. @returns also whether it names others that have not begun
+   * The jobs to name at the end of this run, which is continued when all of them have ended: those that are least
+   * likely to have lost a race. @returns also whether it names others that have not begun
    */
   runs(): { runs: RunRequest[]; beginsOthers: boolean } {
     const all = [...this.#pending].flatMap(({ run, ...pending }) => (run ? [{ run, ...pending }] : []));
     const awaited = all.filter(({ isAwaited }) => isAwaited);
-    const fresh = awaited.filter(({ isOvertaken }) => !isOvertaken);
-    const waited = new Set((fresh.length > 0 ? fresh : awaited).map(({ run }) => run));
+    const least = Math.min(...awaited.map(({ overtaken }) => overtaken));
+    const waited = new Set(awaited.filter(({ overtaken }) => overtaken === least).map(({ run }) => run));
     const others = all.map(({ run }) => run).filter((run) => run.jobs && !waited.has(run));
     return { runs: [...waited, ...others], beginsOthers: waited.size > 0 && others.length > 0 };
   }
 
   /** Something else has ended. */
   overtake(): void {
-    for (const pending of this.#pending) pending.isOvertaken = true;
+    for (const pending of this.#pending) pending.overtaken++;
   }
 
   /** How long a run that only waits for these pauses stays open, in ms. */
@@ -98,7 +98,7 @@ export class Pauses {
       else {
         const pause = { until: at, ...(signal !== undefined && { signal }) };
         const dueAt = Date.now() + leftMs;
-        const pending: Pending = { pause, run, isAwaited: false, isOvertaken: false, dueAt, settle };
+        const pending: Pending = { pause, run, isAwaited: false, overtaken: 0, dueAt, settle };
         this.#pending.add(pending);
         promise.onWatched = () => {
           pending.isAwaited = true;

@@ -252,6 +252,18 @@ describe('a mix', () => {
     expect(names(third)).toEqual(['other']);
   });
 
+  it('waits no more for it either when one of the jobs that began later has ended', async () => {
+    const then: Handler = async (ctx) => {
+      await Promise.race([cover(ctx), nap(ctx)]);
+      return await Promise.all([other(ctx), ctx.run('third', 'c.d', [])]);
+    };
+    const first = await once(then);
+    const second = await once(then, { steps: first.steps, now: T0 + HOUR });
+    expect(names(second)).toEqual(['other', 'third']);
+    const steps = { ...second.steps, other: ended(1, T0 + HOUR + 1) };
+    expect(names(await once(then, { steps, now: T0 + HOUR + 1 }))).toEqual(['third']);
+  });
+
   it.each<[string, (ctx: HandlerContext) => [unknown, unknown]]>([
     ['before', (ctx) => [ctx.step('quick', () => 1), cover(ctx)]],
     ['behind', (ctx) => [cover(ctx), ctx.step('quick', () => 1)]],
