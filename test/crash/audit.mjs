@@ -92,6 +92,8 @@ function essence(job) {
     },
     endedAt: instant(job.completed_at ?? job.discarded_at ?? job.cancelled_at),
     ...{ priority: job.priority, tags: job.tags, life: lifeOf(job) },
+    ...(job.meta?.parent_id && { parent: job.meta.parent_id }),
+    ...(job.meta?.undo_of && { undoes: job.meta.undo_of }),
     ...(job.parent_results && { workflow: job.workflow_id, parents: briefly(job.parent_results) }),
     ...(job.meta?.cron_name && { cron: job.meta.cron_name, tick: instant(job.meta.cron_scheduled_at) }),
   };

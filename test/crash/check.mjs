@@ -4,6 +4,7 @@
  *
  * `ledger.audits` holds looks at the whole server, oldest first; each is judged, and all must show the same.
  */
+import { checkChildren } from './check/children.mjs';
 import { checkCrons } from './check/cron.mjs';
 import { checkDurable, checkSteps } from './check/durable.mjs';
 import { checkExports } from './check/exports.mjs';
@@ -41,6 +42,7 @@ export function check(ledger) {
     checkUnique(look, at);
     checkOperators(look, at);
     checkDurable(look, at);
+    checkChildren(look, at);
     checkOrder(look, at);
   }
   checkRuns(facts, fail);

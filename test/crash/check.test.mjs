@@ -5,4 +5,5 @@ import './check/cron.test.mjs';
 import './check/unique.test.mjs';
 import './check/operators.test.mjs';
 import './check/durable.test.mjs';
+import './check/children.test.mjs';
 import './check/ordered.test.mjs';

@@ -3,6 +3,9 @@ import { createServer } from 'node:http';
 import { briefly } from './identity.mjs';
 import { PUSH_TIMEOUT_MS } from './queues.mjs';
 
+/** Where handlers tell everything they do, and the list of the ledger that has it. */
+const TOLD = { '/durable': 'durable', '/children': 'children' };
+
 export function startCollector(ledger) {
   const server = createServer((request, response) => {
     let text = '';
@@ -11,8 +14,9 @@ export function startCollector(ledger) {
     });
     request.on('error', () => undefined);
     request.on('end', () => {
-      if (request.url === '/durable') {
-        ledger.addDurable(JSON.parse(text));
+      const list = TOLD[request.url];
+      if (list) {
+        ledger.addTold(list, JSON.parse(text));
         response.end('{}');
         return;
       }

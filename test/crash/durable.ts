@@ -27,7 +27,7 @@ export async function report(collector: string, path: string, body: Record<strin
   await response.text();
 }
 
-const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+export const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 export async function workDurably(job: Job<[DurablePlan]>, ctx: HandlerContext<Env>) {
   const [{ token, acts }] = job.args;

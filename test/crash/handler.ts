@@ -1,5 +1,6 @@
 /** Handler Worker of the crash test: does what its job's plan says and reports to the collector before and after. */
 import { defineHandlers, UnrecoverableError } from '../../src/handler';
+import { type FamilyPlan, families } from './children';
 import { type DurablePlan, type Env, report, workDurably } from './durable';
 
 interface Plan {
@@ -12,7 +13,13 @@ interface Plan {
   saved_in?: number;
 }
 
-type Jobs = { 'push.work': [Plan]; 'unique.work': [Plan]; 'durable.work': [DurablePlan] };
+type Jobs = {
+  'push.work': [Plan];
+  'unique.work': [Plan];
+  'durable.work': [DurablePlan];
+  'child.work': [FamilyPlan];
+  'child.undone': [FamilyPlan];
+};
 
 /** Members of a delivered job that only this test looks at. */
 interface Delivered {
@@ -51,6 +58,6 @@ async function work(given: unknown, { attempt, env }: { attempt: number; env: En
 }
 
 export default defineHandlers<Jobs, Env>(
-  { 'push.work': work, 'unique.work': work, 'durable.work': workDurably },
+  { 'push.work': work, 'unique.work': work, 'durable.work': workDurably, ...families },
   { log: () => undefined },
 );

@@ -2,12 +2,16 @@
 
 /**
  * Jobs carry the token they were made up with. Those of a cron entry share one, and are told apart by the moment they stand
- * for; one that was triggered by hand stands for none.
+ * for; one that was triggered by hand stands for none. A job that undoes another is named after it.
  */
 export function tokenOf({ id, args, meta }) {
+  if (meta?.undo_of !== undefined) return undoTokenOf(args[0].job.args[0].token);
   const token = args?.[0]?.token;
   return meta?.cron_name === undefined ? token : `${token}@${meta.cron_scheduled_at ?? `by hand ${id}`}`;
 }
+
+/** The token of the job that undoes the one with this token. */
+export const undoTokenOf = (token) => `${token}~undo`;
 
 /** Lives begun before the present one: each redrive says how many there were. */
 export const lifeOf = ({ meta }) => meta?.life ?? 0;

@@ -37,6 +37,8 @@ export class Ledger {
   bulks = [];
   /** What handlers with durable steps told, in the order heard: { token, run, event, name?, value?, at, … }, see `durable.ts` */
   durable = [];
+  /** What handlers with children told, in the same way, see `children.ts` */
+  children = [];
   /** { token, name, payload, outcome, sentAt, answeredAt } */
   signals = [];
   /** Files: { queue, accepted: [ids], ids: [of the jobs in it], end?: its last line, sentAt } */
@@ -97,9 +99,9 @@ export class Ledger {
     for (const watcher of this.#watchers) watcher(token, outcome);
   }
 
-  /** A handler with durable steps told something. */
-  addDurable(told) {
-    this.durable.push({ ...told, seenAt: Date.now() });
+  /** A handler told something of which a list is kept. */
+  addTold(list, told) {
+    this[list].push({ ...told, seenAt: Date.now() });
     this.lastRunAt = Date.now();
     if (told.event === 'end') this.settle(told.token);
   }

@@ -4,6 +4,8 @@
 export const PUSH_TIMEOUT_MS = 2_000;
 /** The same of one with durable steps: nine of them, each of which tells what it does, take two seconds where many run at once, and longer on a busy machine. */
 export const DURABLE_TIMEOUT_MS = 10_000;
+/** The same of one that waits for others: it tells a dozen things at most. */
+export const CHILD_TIMEOUT_MS = 5_000;
 /** A pushed attempt that a crash cut off is given up this long after its time limit, ms. */
 export const PUSH_GRACE_MS = 10_000;
 
@@ -25,18 +27,31 @@ export const OPS_QUEUES = { 'ops-push': 'push', 'ops-pull': 'pull' };
 /** Of jobs with durable steps: over open calls, one to a call, and pulled by the client's own runner. */
 export const DURABLE_QUEUES = { 'durable-push': 'push', 'durable-single': 'push', 'durable-pull': 'pull' };
 
+/** Of jobs that wait for others, and of those: some start jobs of their own queue, some of the others. */
+export const CHILD_QUEUES = { 'child-home': 'push', 'child-away': 'push', 'child-pull': 'pull' };
+
 /** Of groups in a strict order. */
 export const ORDERED_QUEUES = { 'order-push': 'push', 'order-pull': 'pull' };
 
 /** All of them, by the way their jobs are run. */
 export const KINDS = {
-  ...{ ...QUEUES, ...CRON_QUEUES, ...UNIQUE_QUEUES, ...OPS_QUEUES, ...DURABLE_QUEUES, ...ORDERED_QUEUES },
+  ...{
+    ...QUEUES,
+    ...CRON_QUEUES,
+    ...UNIQUE_QUEUES,
+    ...OPS_QUEUES,
+    ...DURABLE_QUEUES,
+    ...CHILD_QUEUES,
+    ...ORDERED_QUEUES,
+  },
   ...{ [QUIET_QUEUE]: 'push', [LAST_QUEUE]: 'push' },
 };
 /** All of them, for the audits. */
 export const ALL = Object.keys(KINDS);
 /** Where the test's own workers fetch. */
-export const PULLED = ALL.filter((name) => KINDS[name] !== 'push' && !(name in DURABLE_QUEUES));
+export const PULLED = ALL.filter(
+  (name) => KINDS[name] !== 'push' && !(name in DURABLE_QUEUES) && !(name in CHILD_QUEUES),
+);
 /** Where only handlers work: everything that is due there happens although nobody asks for it. */
 export const PUSHED = ALL.filter((name) => KINDS[name] === 'push');
 
@@ -47,5 +62,7 @@ export const HANDLERS = {
   'unique-push/*': { binding: 'HANDLER', timeout_ms: PUSH_TIMEOUT_MS },
   'durable-push/*': { binding: 'HANDLER', timeout_ms: DURABLE_TIMEOUT_MS },
   'durable-single/*': { binding: 'HANDLER', timeout_ms: DURABLE_TIMEOUT_MS, payload: 'envelope' },
+  'child-home/*': { binding: 'HANDLER', timeout_ms: CHILD_TIMEOUT_MS },
+  'child-away/*': { binding: 'HANDLER', timeout_ms: CHILD_TIMEOUT_MS, payload: 'envelope' },
   'push.*': { binding: 'HANDLER', timeout_ms: PUSH_TIMEOUT_MS, batch_size: 5 },
 };

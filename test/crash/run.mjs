@@ -6,10 +6,10 @@
  * The server is workerd itself, or with `--server serve` the program `tocsin serve`: then either its workerd is killed, which it
  * starts again, or all of its processes are.
  *
- * The load is single jobs and batches, workflows, cron entries, unique jobs, operators, exports and jobs with durable steps
- * (`load/`), each judged by a check of its own (`check/`). Each round is load, SIGKILL, restart, at times after a while without any server. In some rounds
- * nobody sends a request after the restart, and what is due must happen all the same. In the end everything is drained, the
- * server is killed once more, and the checker judges.
+ * The load is single jobs and batches, workflows, cron entries, unique jobs, operators, exports, jobs with durable steps and
+ * jobs that wait for children (`load/`), each judged by a check of its own (`check/`). Each round is load, SIGKILL, restart, at
+ * times after a while without any server. In some rounds nobody sends a request after the restart, and what is due must happen
+ * all the same. In the end everything is drained, the server is killed once more, and the checker judges.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -20,6 +20,7 @@ import { audit, get } from './audit.mjs';
 import { Client, Gate } from './client.mjs';
 import { startCollector } from './collector.mjs';
 import { Ledger } from './ledger.mjs';
+import { raiseFamilies } from './load/children.mjs';
 import { declareAll, pauseAll, schedule } from './load/cron.mjs';
 import { goThroughSteps, startPuller } from './load/durable.mjs';
 import { takeExports } from './load/exports.mjs';
@@ -44,6 +45,7 @@ const ACTORS = {
   unique: [4, compete],
   campaign: [1, campaign],
   durable: [4, goThroughSteps],
+  children: [3, raiseFamilies],
   ordered: [3, sendInOrder],
   exports: [2, takeExports],
   ...Object.fromEntries(
@@ -221,7 +223,7 @@ async function run() {
   const workers = Array.from({ length: WORKERS }, (_, n) => begin(`worker-${n}`, work, () => !phase.working));
   const stop = new AbortController();
   const puller = await startPuller({
-    ...{ directory, port, gate, signal: stop.signal, id: 'durable-worker', queue: 'durable-pull' },
+    ...{ directory, port, gate, signal: stop.signal, id: 'durable-worker', queues: ['durable-pull', 'child-pull'] },
     collector: `http://127.0.0.1:${collector.address().port}`,
   });
   const producing = Promise.all(all);

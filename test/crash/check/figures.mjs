@@ -59,6 +59,7 @@ function subjects(ledger, last, seen) {
   const states = (last?.workflows ?? []).map(({ state }) => state ?? 'not there');
   return {
     durable: durableFigures(ledger),
+    children: childrenFigures(ledger, seen),
     ordered: orderedFigures(ledger, seen),
     workflows: { ...outcomes(ledger.workflows), ...tally(states), 'cancels acknowledged': accepted(cancels) },
     cron: {
@@ -96,14 +97,17 @@ function orderedFigures({ jobs }, seen) {
 /** How long a handler may have been silent when it was cut off, ms. */
 const SILENT_MS = 500;
 
-/** Where the kills fell, by what each job had told last. */
-function durableFigures({ durable, signals, kills }) {
-  const of = (...kinds) => durable.filter(({ event }) => kinds.includes(event)).length;
-  const cut = kills.flatMap((at) => {
+/** Where the kills fell: what each job had told last, if it was a moment before. */
+const lastTold = (list, kills) =>
+  kills.flatMap((at) => {
     const last = new Map();
-    for (const told of durable) if (told.seenAt <= at) last.set(told.token, told);
+    for (const told of list) if (told.seenAt <= at) last.set(told.token, told);
     return [...last.values()].filter(({ seenAt }) => seenAt > at - SILENT_MS).map(({ event }) => event);
   });
+
+function durableFigures({ durable, signals, kills }) {
+  const of = (...kinds) => durable.filter(({ event }) => kinds.includes(event)).length;
+  const cut = lastTold(durable, kills);
   const cutIn = (...kinds) => cut.filter((event) => kinds.includes(event)).length;
   return {
     ...{ 'jobs ended': of('end'), runs: of('run'), 'steps done': of('finish'), sleeps: of('asleep') },
@@ -112,6 +116,24 @@ function durableFigures({ durable, signals, kills }) {
       'cut off between steps': cutIn('run', 'resolved', 'awake', 'heard'),
     },
     ...{ 'in a step': cutIn('begin', 'finish'), 'asleep or waiting': cutIn('asleep', 'waiting') },
+  };
+}
+
+function childrenFigures({ jobs, children, changes, kills }, seen) {
+  const own = new Map(jobs.filter(({ origin }) => origin === 'children').map((job) => [job.token, job]));
+  const there = seen.filter(({ token }) => own.has(token));
+  const of = (test) => there.filter(test).length;
+  const isChild = ({ parent }) => parent !== undefined;
+  return {
+    parents: of(({ token, undoes }) => own.get(token).parent === undefined && undoes === undefined),
+    children: of(isChild),
+    'of them cancelled': of((job) => isChild(job) && job.state === 'cancelled'),
+    'parents cancelled': accepted(changes.filter(({ token }) => own.has(token))),
+    undone: of(({ undoes }) => undoes !== undefined),
+    runs: children.filter(({ event }) => event === 'run').length,
+    ...Object.fromEntries(
+      Object.entries(tally(lastTold(children, kills))).map(([event, n]) => [`cut off after ${event}`, n]),
+    ),
   };
 }
 

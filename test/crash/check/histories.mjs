@@ -39,6 +39,7 @@ const nothing = () => ({
     uniques: [],
     fresh: [],
     durable: [],
+    children: [],
     signals: [],
   },
   ...{ pauses: [], redrives: [], patches: [], bulks: [], exports: [] },

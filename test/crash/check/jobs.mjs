@@ -54,8 +54,8 @@ export function checkJob(facts, job, seen, fail) {
       bad('state', `should be pending, is ${seen.state}`);
   } else if (!TERMINAL.has(seen.state)) bad('state', `should have ended, is ${seen.state}`);
   checkSchedule(job, seen, bad);
-  // Judged life by life, see `operators.mjs`, and step by step, see `durable.mjs`.
-  if (job.origin === 'redriven' || job.origin === 'durable') return;
+  // Judged elsewhere: life by life, step by step, and family by family.
+  if (['redriven', 'durable', 'children'].includes(job.origin)) return;
 
   if (seen.attempt > job.maxAttempts) bad('attempts', `attempt ${seen.attempt} of at most ${job.maxAttempts}`);
   if (runs.length > seen.attempt) bad('attempts', `ran ${runs.length} times, but counts ${seen.attempt} attempts`);

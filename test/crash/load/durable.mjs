@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { DURABLE_QUEUES } from '../queues.mjs';
 import { bundle } from '../server.mjs';
-import { enqueue, outcomeOf } from './jobs.mjs';
+import { enqueueForSure, outcomeOf } from './jobs.mjs';
 
 /** Above this many of an actor's jobs on their way, it makes no more. */
 const MAX_UNDER_WAY = 25;
@@ -33,7 +33,7 @@ export async function goThroughSteps(world, random) {
   }
 }
 
-/** Its own id makes it safe to ask again until the outcome is known. @returns `{ token, signals }`: what it waits for */
+/** @returns `{ token, signals }`: what it waits for */
 async function start(world, random) {
   const id = random.uuid(Date.now());
   const acts = makeActs(random);
@@ -49,19 +49,7 @@ async function start(world, random) {
     extra: { origin: 'durable', late: acts.some(({ signalled }) => signalled) },
   });
   const [{ token }] = body.args;
-  for (let tries = 0; ; tries++) {
-    const { answer, entry } = await enqueue(world, [body]);
-    if (answer.kind === 'answer' && answer.status === 409 && tries > 0) {
-      entry.outcome = 'accepted';
-      entry.ids = [id];
-    }
-    if (entry.outcome === 'accepted') break;
-    if (answer.kind === 'answer' && answer.status !== 503) {
-      world.ledger.unexpected.push(`a durable job was answered ${answer.status}: ${JSON.stringify(answer.body)}`);
-      return { token, signals: [] };
-    }
-    await delay(50);
-  }
+  if (!(await enqueueForSure(world, body))) return { token, signals: [] };
   const at = () => Date.now() + random.int(0, 2_000);
   const signals = acts.filter(({ signalled }) => signalled);
   return { token, signals: signals.map(({ name }) => ({ token, id, name, payload: random.uuid(0), at: at() })) };
