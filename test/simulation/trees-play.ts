@@ -158,7 +158,7 @@ export class TreesPlay {
     try {
       if (trouble === 'lose') {
         // Somebody who learns of what is lost would know more than is so.
-        if (turn) this.world.lose(() => turn.play());
+        if (turn) this.world.lose(() => this.attempt(() => ({ play: turn.play })));
         this.world.start();
       } else if (turn) {
         turn.play();
@@ -712,7 +712,7 @@ export class TreesPlay {
       turn?.play();
       turn?.after?.();
     } catch (error) {
-      if (!(error instanceof ApiError)) throw error;
+      if (!(error instanceof InjectedFault || error instanceof ApiError)) throw error;
     }
   }
 
