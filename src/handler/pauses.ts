@@ -144,8 +144,8 @@ export class Pauses {
     this.#over.push({ at, settle });
     if (this.#isSettling) return;
     this.#isSettling = true;
-    // Calls of the same turn are in the race.
-    queueMicrotask(() => void this.#settleAll());
+    // Calls of the same turn are in the race, also those behind promises that are settled.
+    void turn().then(() => this.#settleAll());
   }
 
   async #settleAll(): Promise<void> {

@@ -57,6 +57,15 @@ describe('a race between a signal and a sleep', () => {
     }
   });
 
+  it('has the same winner in later runs when it is called behind promises that are settled', async () => {
+    const branches: Handler = (ctx) =>
+      Promise.race([go(ctx).catch(() => 'too late'), Promise.resolve().then(async () => await nap(ctx))]);
+    const first = await once(branches, { now: T0 });
+    const second = await once(branches, { now: T0 + 2000, steps: first.steps });
+    expect(second).toMatchObject({ status: 'completed', result: 'slept' });
+    expect(await once(branches, { now: T0 + 3 * HOUR, steps: second.steps })).toMatchObject({ result: 'slept' });
+  });
+
   it('lets the branch of an earlier pause continue before a later one settles', async () => {
     const branches: Handler = (ctx) =>
       Promise.race([

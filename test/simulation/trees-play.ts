@@ -320,9 +320,14 @@ export class TreesPlay {
       case 'far-cancel':
         return farEnd('cancelled', farOpen());
       case 'far-move': {
-        // One whose job is on its way here stays: its queue sends that first.
+        // One whose job is on its way here stays: its queue sends that first. In a strict group a job above may wait for it.
+        const { strict } = this.history.trees as TreeTerms;
         const job = this.pickOf(
-          farOpen().filter(({ waitsFor }) => !waitsFor || waitsFor.id !== undefined),
+          farOpen().filter(
+            ({ waitsFor, body }) =>
+              (!waitsFor || waitsFor.id !== undefined) &&
+              !(strict && (JSON.parse(body) as JobBody).group !== undefined),
+          ),
           pick,
         );
         if (!job) return undefined;
