@@ -1,6 +1,7 @@
 import * as contract from '../../contract/alerts';
 import { parseAlert } from '../../job/alert/parse';
 import { formatDuration } from '../../job/duration';
+import { defined } from '../../job/envelope/fields';
 import { notFound, unwrap } from '../../job/errors';
 import { formatInstant } from '../../job/time';
 import type { AlertInQueue, AlertView, ChangedAlert } from '../../rpc/alerts';
@@ -56,16 +57,11 @@ function answer({ untold, ...view }: ChangedAlert): contract.AlertChanged {
 /** It fires where any queue does. Ages are seconds, rates parts of one. */
 function render({ rule, queues }: AlertView): contract.Alert {
   const [first] = queues;
+  const { id, name, queue = null, metric, above, subscription_id = null, active, declared } = rule;
   return {
-    id: rule.id,
-    name: rule.name,
-    queue: rule.queue ?? null,
-    metric: rule.metric,
-    above: rule.above,
+    ...{ id, name, queue, metric, above },
     for: formatDuration(rule.for_ms),
-    subscription_id: rule.subscription_id ?? null,
-    active: rule.active,
-    ...(rule.declared !== undefined && { declared: rule.declared }),
+    ...{ subscription_id, active, ...defined({ declared }) },
     state: first?.state ?? 'ok',
     since: first ? formatInstant(first.since) : null,
     last_value: first?.value ?? null,

@@ -11,34 +11,23 @@ const FIRES_AHEAD = 5;
 /** An entry. With `ahead`, its next fires. */
 export function renderCron(view: CronView, ahead = false): contract.CronStatus {
   const { definition, run } = view;
-  const { expression, template, queue } = definition;
+  const { name, expression, template, queue, timezone, overlap_policy, missed_policy } = definition;
+  const { limit, enabled, description, group } = definition;
   const { type, args, meta, options } = template as Pick<contract.CronStatus, 'type' | 'args' | 'meta' | 'options'>;
-  const usedUp = definition.enabled && run.next_at === undefined;
-  const status: contract.CronStatus['status'] = definition.enabled ? (usedUp ? 'completed' : 'active') : 'paused';
+  const usedUp = enabled && run.next_at === undefined;
+  const status: contract.CronStatus['status'] = enabled ? (usedUp ? 'completed' : 'active') : 'paused';
   const own = isObject(options) && isObject(options.meta) ? options.meta : undefined;
   return defined({
-    name: definition.name,
-    id: definition.name,
-    expression,
-    cron: expression,
-    schedule: expression,
-    timezone: definition.timezone,
-    overlap_policy: definition.overlap_policy,
-    missed_policy: definition.missed_policy,
-    max_catchup: definition.missed_policy === 'fire_all' ? definition.max_catchup : undefined,
+    ...{ name, id: name, expression, cron: expression, schedule: expression },
+    ...{ timezone, overlap_policy, missed_policy },
+    max_catchup: missed_policy === 'fire_all' ? definition.max_catchup : undefined,
     start_at: given(definition.start_at, formatInstant),
     end_at: given(definition.end_at, formatInstant),
-    limit: definition.limit,
-    enabled: definition.enabled,
-    status,
-    description: definition.description,
-    group: definition.group,
+    ...{ limit, enabled, status, description, group },
     next_run_at: given(run.next_at, formatInstant) ?? null,
     last_run_at: given(run.last_run_at, formatInstant) ?? null,
     last_job_id: run.last_job,
-    run_count: run.runs,
-    fire_count: run.fires,
-    skipped_count: run.skips,
+    ...{ run_count: run.runs, fire_count: run.fires, skipped_count: run.skips },
     last_skipped: given(run.skipped.at(-1), renderSkip),
     waiting: run.waiting.length,
     created_at: formatInstant(run.created_at),

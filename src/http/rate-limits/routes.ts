@@ -113,14 +113,9 @@ function renderRateLimit(c: AppContext, { key, views, override, allowance }: Lim
     ...(views.some(({ complete }) => complete === false) && { complete: false as const }),
     ...(shown && { override: renderOverride(shown) }),
     ...(deployment && { deployment }),
-    queues: views.map((view) => ({
-      queue: view.queue,
-      ...(view.scope === 'deployment' && { scope: view.scope }),
-      ...limitsOf(view),
-      active: view.active,
-      current_count: view.current_count,
-      waiting: view.waiting,
-      ...defined({ complete: view.complete }),
+    queues: views.map(({ queue, scope, active, current_count, waiting, complete, ...view }) => ({
+      ...{ queue, ...(scope === 'deployment' && { scope }), ...limitsOf(view) },
+      ...{ active, current_count, waiting, ...defined({ complete }) },
     })),
   };
 }

@@ -78,16 +78,11 @@ function renderTarget({ name, configs, queues }: KnownTarget): contract.TargetSt
   };
 }
 
-function renderInQueue(view: TargetInQueue): contract.TargetInQueue {
-  return {
-    queue: view.queue,
-    state: view.state,
-    ...troubleOf(view),
-    ...defined({ asked_at: given(view.asked_at, formatInstant), types: view.types }),
-  };
+function renderInQueue({ queue, state, asked_at, types, ...view }: TargetInQueue): contract.TargetInQueue {
+  return { queue, state, ...troubleOf(view), ...defined({ asked_at: given(asked_at, formatInstant), types }) };
 }
 
-function troubleOf({ since, last_tried_at, last_error, next_try_at }: TargetView): contract.Trouble {
+function troubleOf({ since, last_tried_at, last_error, next_try_at }: Omit<TargetView, 'state'>): contract.Trouble {
   return defined({
     since: given(since, formatInstant),
     last_tried_at: given(last_tried_at, formatInstant),

@@ -175,23 +175,17 @@ function urlReader(c: AppContext): Reader<string> {
 
 /** A webhook, without its secret. @param revealed may the caller see the other secrets in it? */
 function renderWebhook({ webhook, stats }: WebhookView, revealed: boolean): Webhook {
-  const { filter, metadata, disabled } = webhook;
+  const { id, url, events, filter, active, declared, metadata, disabled } = webhook;
+  const { success_count, failure_count, pending_count } = stats;
   const shown: Webhook = defined({
-    id: webhook.id,
-    url: webhook.url,
-    events: webhook.events,
+    ...{ id, url, events },
     filter: filter && { ...filter, ...(filter.types && { job_types: filter.types }) },
-    active: webhook.active,
-    declared: webhook.declared,
-    metadata,
-    format: formatOf(webhook),
+    ...{ active, declared, metadata, format: formatOf(webhook) },
     created_at: formatInstant(webhook.created_at),
     updated_at: formatInstant(webhook.updated_at),
     last_delivery_at: given(stats.last_delivery_at, formatInstant) ?? null,
     last_delivery_status: stats.last_delivery_status ?? null,
-    success_count: stats.success_count,
-    failure_count: stats.failure_count,
-    pending_count: stats.pending_count,
+    ...{ success_count, failure_count, pending_count },
     failing_since: given(stats.failing_since, formatInstant),
     disabled_reason: disabled?.reason,
     disabled_at: given(disabled?.at, formatInstant),
@@ -213,14 +207,9 @@ function webhookAnswer<More extends object>(view: WebhookView, revealed: boolean
 
 /** @param withResponse may the caller see the receiver's answer? */
 function renderDelivery(delivery: Delivery, withResponse: boolean): WebhookDelivery {
+  const { id, subscription_id, event_id, event_type, job_id, status, tries } = delivery;
   return defined({
-    id: delivery.id,
-    subscription_id: delivery.subscription_id,
-    event_id: delivery.event_id,
-    event_type: delivery.event_type,
-    job_id: delivery.job_id,
-    status: delivery.status,
-    attempt: delivery.tries,
+    ...{ id, subscription_id, event_id, event_type, job_id, status, attempt: tries },
     attempts: delivery.attempts.map(({ at, ...attempt }) => ({ at: formatInstant(at), ...attempt })),
     next_attempt_at: given(delivery.next_attempt_at, formatInstant) ?? null,
     created_at: formatInstant(delivery.created_at),

@@ -45,15 +45,12 @@ function refusalIn(entry: Outcome<Report> | undefined): ErrorData | undefined {
 }
 
 function renderReported(reported: Reported) {
-  const { state } = reported;
+  const { state, attempt, progress, step_omitted, retry_delay_ms } = reported;
   const due = given(reported.due_at, formatInstant);
   return defined({
-    state,
-    attempt: reported.attempt,
-    progress: reported.progress,
+    ...{ state, attempt, progress },
     step: given(reported.step, (text) => JSON.parse(text) as JobStep),
-    step_omitted: reported.step_omitted,
-    retry_delay_ms: reported.retry_delay_ms,
+    ...{ step_omitted, retry_delay_ms },
     next_attempt_at: state === 'retryable' ? due : undefined,
     scheduled_at: state === 'scheduled' ? due : undefined,
     completed_at: given(reported.completed_at, formatInstant),

@@ -29,32 +29,29 @@ export function renderJob(view: JobView, variables: Variables, body?: JobBody, r
   const { record, layers } = view;
   const written = body ?? writtenBody(record);
   const policy = policyOf(variables, layers, written);
+  const { id, type, queue, state, priority, attempt } = record;
+  const { args, meta, extra } = written;
+  const { max_attempts } = policy;
   const envelope: Envelope = {
     specversion: '1.0',
-    id: record.id,
-    type: record.type,
-    queue: record.queue,
-    state: record.state,
-    args: written.args,
-    meta: written.meta,
-    priority: record.priority,
-    attempt: record.attempt,
-    max_attempts: policy.max_attempts,
+    id,
+    type,
+    queue,
+    state,
+    args,
+    meta,
+    priority,
+    attempt,
+    max_attempts,
   };
   setDefined(envelope, 'retry', written.retry);
   if (room?.takes(policy) ?? true) envelope.retry_effective = policy.retry_effective;
   if (!isMinimal(written)) addOptions(envelope, written);
   addCourse(envelope, record, written);
   // The second spread keeps a stored unknown member from shadowing a name that the envelope has gained since.
-  const { extra } = written;
-  return extra === undefined
-    ? envelope
-    : {
-        ...envelope,
-        ...extra,
-        ...envelope,
-        [UNKNOWN_MEMBERS]: Object.keys(extra).filter((name) => !(name in envelope)),
-      };
+  if (extra === undefined) return envelope;
+  const unknown = Object.keys(extra).filter((name) => !(name in envelope));
+  return { ...envelope, ...extra, ...envelope, [UNKNOWN_MEMBERS]: unknown };
 }
 
 function addOptions(envelope: Envelope, written: JobBody): void {
@@ -150,17 +147,12 @@ export function policyOf(variables: Variables, layers: JobView['layers'], body: 
 }
 
 export function renderError(entry: JobErrorEntry): EnvelopeError {
+  const { attempt, code, type, message, retryable, details, stack, worker_id, target } = entry;
+  const { occurred_at, duration_ms, backoff_ms, reason } = entry;
   return {
-    attempt: entry.attempt,
-    code: entry.code,
-    type: entry.type,
-    message: entry.message,
-    ...defined({ retryable: entry.retryable, details: entry.details, stack: entry.stack }),
-    ...defined({ worker_id: entry.worker_id, target: entry.target }),
-    occurred_at: formatInstant(entry.occurred_at),
-    duration_ms: entry.duration_ms,
-    backoff_ms: entry.backoff_ms,
-    reason: entry.reason,
+    ...{ attempt, code, type, message },
+    ...defined({ retryable, details, stack, worker_id, target }),
+    ...{ occurred_at: formatInstant(occurred_at), duration_ms, backoff_ms, reason },
   };
 }
 
@@ -209,7 +201,7 @@ export function isUntouched(record: JobRecord): boolean {
 }
 
 function historyMembers(record: JobRecord): Envelope {
-  const { state, history, lease } = record;
+  const { state, history, lease, progress, progress_data, checkpoint, delivery_id, lease_ms, chunk } = record;
   const waitsForRetry = state === 'retryable';
   const first = firstStart(history);
   return {
@@ -230,12 +222,8 @@ function historyMembers(record: JobRecord): Envelope {
     lease_expires_at: instant(lease?.expires_at),
     undo: record.undo ?? given(history.undo_job, (job_id) => ({ job_id })),
     unused_claims: history.unused && state !== 'completed' ? renderUnused(history.unused) : undefined,
-    progress: record.progress,
-    progress_data: record.progress_data,
-    checkpoint: record.checkpoint,
+    ...{ progress, progress_data, checkpoint },
     steps: given(record.steps, JSON.parse),
-    delivery_id: record.delivery_id,
-    lease_ms: record.lease_ms,
-    chunk: record.chunk,
+    ...{ delivery_id, lease_ms, chunk },
   };
 }
