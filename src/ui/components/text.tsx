@@ -140,6 +140,15 @@ export function QueueLink({ name }: { name: string }) {
   return <Link to={href(`queues/${segment(name)}`)} text={name} />;
 }
 
+/** Names with commas between them. @param props.show one of them */
+export const Names = ({ of: names, show }: { of: readonly string[]; show: (name: string) => ComponentChildren }) =>
+  names.map((name, index) => (
+    <span key={name}>
+      {index > 0 && ', '}
+      {show(name)}
+    </span>
+  ));
+
 /** Short words of the API beside each other, such as scopes. */
 export function Words({ of: words, children }: { of: readonly string[]; children?: ComponentChildren }) {
   return (

@@ -4,7 +4,7 @@ import { ErrorOf, isIntended, type JobError } from '../../components/error';
 import type { StartedOperation } from '../../components/operation';
 import { Drawer } from '../../components/overlays';
 import { Empty, Facts, Loaded } from '../../components/page';
-import { Button, Foreign, JobLink, Time } from '../../components/text';
+import { Button, Foreign, JobLink, Names, Time } from '../../components/text';
 import { useGet } from '../../core/api';
 import { number } from '../../core/format';
 import { href, query, segment } from '../../core/router';
@@ -43,6 +43,7 @@ export function GroupDrawer({ fingerprint, version, onAct }: Props) {
 function Shown({ group, onAct }: { group: FailureGroupFound & FailureGroup; onAct: Props['onAct'] }) {
   const { fingerprint, type, error, count, dead, discarded, retrying, queues, sample, more } = group;
   const listed = { fingerprint, queue: query('queue') };
+  const linkTo = (queue: string) => <a href={href('jobs', { fingerprint, queue })}>{queue}</a>;
   return (
     <>
       <div class="group-head">
@@ -75,23 +76,10 @@ function Shown({ group, onAct }: { group: FailureGroupFound & FailureGroup; onAc
           ['Waiting for their retry', retrying > 0 && number(retrying)],
           ['First seen', <Time key="first" at={group.first_seen_at} />],
           ['Last seen', <Time key="last" at={group.last_seen_at} />],
-          [queues.length === 1 ? 'Queue' : 'Queues', <Queues key="queues" of={queues} fingerprint={fingerprint} />],
+          [queues.length === 1 ? 'Queue' : 'Queues', <Names key="queues" of={queues} show={linkTo} />],
         ]}
       />
       <Sample id={sample.job_id} message={sample.message} />
-    </>
-  );
-}
-
-function Queues({ of: queues, fingerprint }: { of: readonly string[]; fingerprint: string }) {
-  return (
-    <>
-      {queues.map((queue, index) => (
-        <span key={queue}>
-          {index > 0 && ', '}
-          <a href={href('jobs', { fingerprint, queue })}>{queue}</a>
-        </span>
-      ))}
     </>
   );
 }

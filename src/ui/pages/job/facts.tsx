@@ -120,9 +120,7 @@ function Tags({ of: tags }: { of: readonly string[] }) {
   return (
     <span class="chips tags">
       {tags.map((tag) => (
-        <a key={tag} class="chip" {...(!isHidden(tag) && { href: href('jobs', { tag }) })}>
-          <Foreign>{tag}</Foreign>
-        </a>
+        <Link key={tag} class="chip" to={isHidden(tag) ? undefined : href('jobs', { tag })} text={tag} />
       ))}
     </span>
   );

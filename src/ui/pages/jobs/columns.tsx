@@ -25,9 +25,7 @@ const COLUMNS: readonly Column<JobSummary>[] = [
       <span class="what">
         <Link to={href(`jobs/${id}`)} text={type} />
         {tags.slice(0, 3).map((tag) => (
-          <a key={tag} class="tag" {...(!isHidden(tag) && { href: withQuery({ tag }) })}>
-            <Foreign>{tag}</Foreign>
-          </a>
+          <Link key={tag} class="tag" to={isHidden(tag) ? undefined : withQuery({ tag })} text={tag} />
         ))}
       </span>
     ),

@@ -7,7 +7,7 @@ import { FormDialog, SelectField, TextField, textIn } from '../../components/for
 import { Empty } from '../../components/page';
 import { Bar } from '../../components/progress';
 import { Collection, type Column, column, countColumn, textColumn } from '../../components/table';
-import { Count, None, QueueLink, Time } from '../../components/text';
+import { Count, Names, None, QueueLink, Time } from '../../components/text';
 import { ApiFailure, api, useResource } from '../../core/api';
 import { askAndAct } from '../../core/dialogs';
 import { number, span } from '../../core/format';
@@ -116,12 +116,7 @@ const COLUMNS: readonly Column<RateLimitStatus>[] = [
     'Queues',
     ({ queues }) => (
       <>
-        {queues.slice(0, 3).map(({ queue }, index) => (
-          <span key={queue}>
-            {index > 0 && ', '}
-            <QueueLink name={queue} />
-          </span>
-        ))}
+        <Names of={queues.slice(0, 3).map(({ queue }) => queue)} show={(name) => <QueueLink name={name} />} />
         {queues.length > 3 && <span class="faint"> and {number(queues.length - 3)} more</span>}
       </>
     ),
