@@ -69,10 +69,7 @@ export class AllowanceDesk {
 
   async reset(): Promise<void> {
     this.desk = undefined;
-    if (!this.tables.exist()) return;
-    await this.first.clock.clear();
-    await this.ctx.storage.deleteAll();
-    this.tables.forget();
+    await this.first.removeAll();
   }
 
   private async empty(): Promise<void> {

@@ -42,6 +42,14 @@ export class FirstRow {
     this.clock.arm(now + pause, now);
   }
 
+  /** Leaves nothing: no row, no table, no alarm. */
+  async removeAll(): Promise<void> {
+    if (!this.tables.exist()) return;
+    await this.clock.clear();
+    await this.ctx.storage.deleteAll();
+    this.tables.forget();
+  }
+
   /** Once in the life of the object: an alarm that was lost is armed again. */
   private async watch(): Promise<void> {
     if (this.isWatched) return;

@@ -119,10 +119,7 @@ export class UniqueLockObject extends DurableObject<Env> implements UniqueLockAp
     for (const waiting of this.waiting) this.giveUp(waiting);
     this.reserved.clear();
     this.known.clear();
-    if (!this.tables.exist()) return;
-    await this.first.clock.clear();
-    await this.ctx.storage.deleteAll();
-    this.tables.forget();
+    await this.first.removeAll();
   }
 
   /** A turn of the daily round. Never throws: what could not be asked is asked the next day. */

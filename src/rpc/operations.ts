@@ -1,6 +1,7 @@
 /** What operators ask of a queue object: changes of jobs, operations on many, the life of the queue. Epoch ms. */
 
 import type { OperationCounts } from '../contract/bulk';
+import type { QueueDeletion } from '../contract/queues';
 import type { ErrorData } from '../job/errors';
 import type { StoredJob } from '../job/export/stored-job';
 import type { JobFilter } from '../job/filter';
@@ -141,11 +142,7 @@ export interface RemovalRequest {
   target_queue?: string;
 }
 
-export interface RemovalView {
-  strategy: RemovalStrategy;
-  jobs_affected: number;
-  state: 'deleting' | 'deleted';
-}
+export type RemovalView = Omit<QueueDeletion, 'queue'>;
 
 type Carried = 'id' | 'type' | 'priority' | 'attempt' | 'claims' | 'created_at' | 'enqueued_at' | 'holds' | 'body';
 

@@ -51,13 +51,9 @@ export interface Row {
   opens?: PagePlace;
 }
 
-export interface Column {
+export interface Column extends Omit<Layout, 'is'> {
   label: string;
-  /** Stands at the end of its width, as numbers do. */
-  end?: boolean;
-  /** Narrow windows leave out columns, those with the highest number first; 0 stays. */
   rank: number;
-  most?: number;
 }
 
 /** Left out where the value is undefined. */
