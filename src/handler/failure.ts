@@ -1,8 +1,9 @@
 /** Turns any thrown value into the error of its delivery. Never throws itself. */
+import { textOf } from '../job/own';
 import { isA, isError, memberOf, messageOf, safely, tagOf } from '../job/thrown';
 import type { FailureReport } from '../job/wire';
 import { isExpected, UnrecoverableError, verdictOf } from './outcomes';
-import { clip, stringOf } from './text';
+import { clip } from './text';
 import type { Job } from './types';
 
 /** An error behind another one. */
@@ -64,8 +65,8 @@ class Causes {
   /** Undefined: there is none, or no room for it. */
   #read(value: unknown, levels: number): Cause | undefined {
     if (value === undefined || value === null) return undefined;
-    const type = stringOf(memberOf(value, 'name'));
-    const code = stringOf(memberOf(value, 'code'));
+    const type = textOf(memberOf(value, 'name'));
+    const code = textOf(memberOf(value, 'code'));
     const own: Cause = {
       ...(type !== undefined && { type: clip(type, MAX_TEXT) }),
       ...(code !== undefined && { code: clip(code, MAX_TEXT) }),
@@ -123,7 +124,7 @@ export function failureOf(thrown: unknown): Failure {
 /** A thrown `Response`, as `if (!response.ok) throw response` does. Its type names the status, for policies. */
 function failureOfResponse(thrown: unknown): Failure {
   const status = Number(memberOf(thrown, 'status'));
-  const text = stringOf(memberOf(thrown, 'statusText'));
+  const text = textOf(memberOf(thrown, 'statusText'));
   const named = text === undefined ? `${status}` : `${status} ${text}`;
   return {
     code: 'handler_error',
@@ -135,7 +136,7 @@ function failureOfResponse(thrown: unknown): Failure {
 }
 
 export function stackOf(thrown: unknown): string | undefined {
-  return isError(thrown) ? stringOf(memberOf(thrown, 'stack')) : undefined;
+  return isError(thrown) ? textOf(memberOf(thrown, 'stack')) : undefined;
 }
 
 /** Does the job's policy say that this failure is not retried? */
@@ -175,7 +176,7 @@ export function followsPolicy(failure: Failure): boolean {
 
 function describe(thrown: object): Failure {
   const classes = isError(thrown) ? safely(() => classNames(thrown), []) : [];
-  const type = stringOf(memberOf(thrown, 'type')) ?? classes[0];
+  const type = textOf(memberOf(thrown, 'type')) ?? classes[0];
   const details = withCauses(detailsOf(thrown), thrown);
   const stack = isExpected(thrown) ? undefined : stackOf(thrown);
   return {
@@ -206,7 +207,7 @@ function classNames(error: Error): string[] {
     level = above;
   }
   const [own] = names;
-  const given = own === 'DOMException' ? stringOf(memberOf(error, 'name')) : ownName(error);
+  const given = own === 'DOMException' ? textOf(memberOf(error, 'name')) : ownName(error);
   const isNamedAlone = own === 'Error' || own === 'DOMException';
   if (given !== undefined && !names.includes(given)) names.splice(isNamedAlone ? 0 : 1, 0, clip(given, MAX_NAME));
   if (error instanceof UnrecoverableError && !names.includes('UnrecoverableError')) names.push('UnrecoverableError');
@@ -214,12 +215,12 @@ function classNames(error: Error): string[] {
 }
 
 function ownName(target: object): string | undefined {
-  return stringOf(Object.getOwnPropertyDescriptor(target, 'name')?.value);
+  return textOf(Object.getOwnPropertyDescriptor(target, 'name')?.value);
 }
 
 function constructorName(prototype: object): string | undefined {
   const owner: unknown = Object.getOwnPropertyDescriptor(prototype, 'constructor')?.value;
-  return typeof owner === 'function' ? stringOf(owner.name) : undefined;
+  return typeof owner === 'function' ? textOf(owner.name) : undefined;
 }
 
 function detailsOf(thrown: object): unknown {

@@ -1,12 +1,11 @@
 /** The live connection of an open call: runs write lines of its answer, the queue replies over the request. */
-import { own } from '../job/own';
+import { own, textOf } from '../job/own';
 import type { JobEnvelope } from '../producer/envelope';
 import { errorFor, type TocsinError, UnavailableError, unanswered } from '../producer/errors';
 import { named } from '../producer/names';
 import type { LogEntry } from './journal';
 import { isObject, type Progress } from './protocol';
 import type { StepRecord } from './step-rules';
-import { stringOf } from './text';
 import type { ChildJob, SignalUrlAsked, Voice } from './voice';
 
 /** How long log lines are gathered, in ms: a run that is over by then says them with its answer. */
@@ -147,11 +146,11 @@ export class LineVoice implements Voice {
 }
 
 function refusal(error: Record<string, unknown>): TocsinError {
-  const code = stringOf(error.code) ?? 'unavailable';
+  const code = textOf(error.code) ?? 'unavailable';
   const retryable = error.retryable === true;
   const status = own(STATUS, code) ?? (retryable ? 503 : 400);
   const details = isObject(error.details) ? (named(error.details) as Record<string, unknown>) : undefined;
-  return errorFor(stringOf(error.message) ?? code, { status, code, retryable, details, hint: stringOf(error.hint) });
+  return errorFor(textOf(error.message) ?? code, { status, code, retryable, details, hint: textOf(error.hint) });
 }
 
 const lost = () => unanswered('The queue has ended the call.', true);

@@ -1,11 +1,12 @@
 /** The requests that a queue sends and the answers that it expects (push delivery): parsing and writing, no running. */
+
 import type { Progress } from '../job/attempt/notes';
+import { textOf } from '../job/own';
 import type { RunRequest } from '../job/wire';
 import { named } from '../producer/names';
 import type { Failure } from './failure';
 import type { LogEntry } from './journal';
 import type { StepRecord } from './step-rules';
-import { stringOf } from './text';
 import type { Job } from './types';
 
 /** A job to run. */
@@ -62,12 +63,12 @@ export function parseDeliveries(body: string, headers: Headers): DeliveryRequest
   if (!isObject(parsed)) return { kind: 'malformed', problem: 'the body is not a JSON object' };
   if ('deliveries' in parsed) {
     if (!Array.isArray(parsed.deliveries)) return { kind: 'malformed', problem: 'deliveries must be an array' };
-    return { kind: 'batch', deliveries: batch(parsed.deliveries, stringOf(parsed.worker_id)) };
+    return { kind: 'batch', deliveries: batch(parsed.deliveries, textOf(parsed.worker_id)) };
   }
   const enveloped = 'job' in parsed;
   const deliveryId =
-    (enveloped ? stringOf(parsed.delivery_id) : undefined) ?? headers.get('X-OJS-Delivery-ID') ?? undefined;
-  const workerId = enveloped ? stringOf(parsed.worker_id) : undefined;
+    (enveloped ? textOf(parsed.delivery_id) : undefined) ?? headers.get('X-OJS-Delivery-ID') ?? undefined;
+  const workerId = enveloped ? textOf(parsed.worker_id) : undefined;
   const delivery = read(enveloped ? parsed.job : parsed, deliveryId, workerId, headers.get('X-OJS-Attempt'));
   return delivery.kind === 'job' ? { kind: 'single', delivery } : { kind: 'malformed', problem: delivery.problem };
 }
@@ -101,7 +102,7 @@ function batch(entries: unknown[], workerId: string | undefined): (HandlerDelive
   const deliveries: (HandlerDelivery | BrokenDelivery)[] = [];
   for (const entry of entries) {
     if (!isObject(entry)) continue;
-    const id = stringOf(entry.delivery_id);
+    const id = textOf(entry.delivery_id);
     if (id === undefined) continue;
     seen.add(id);
     if (seen.size > deliveries.length) deliveries.push(read(entry.job, id, workerId, null));

@@ -2,11 +2,6 @@
 import { messageOf } from '../job/thrown';
 import { emptiedProblem } from '../producer/emptied';
 
-/** The text, unless it is empty or none. */
-export function stringOf(value: unknown): string | undefined {
-  return typeof value === 'string' && value !== '' ? value : undefined;
-}
-
 /** Shortens a text and replaces half surrogate pairs, which the queue would refuse. */
 export function clip(value: string, length: number): string {
   const short = value.length > length ? `${value.slice(0, length - 1)}…` : value;

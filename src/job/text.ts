@@ -31,3 +31,12 @@ export function piecesOf(text: string, max: number): string[] {
 export function quote(text: string): string {
   return text.length <= MAX_QUOTE ? text.toWellFormed() : `${cut(text, MAX_QUOTE)}…`;
 }
+
+/** The value of JSON; any other text is its own value. */
+export function jsonOrText(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { isObject } from '../../job/envelope/fields';
+import { jsonOrText } from '../../job/text';
 import { WaitTimeoutError } from '../../producer/errors';
 import type { EnqueueOptions } from '../../producer/job';
 import { wireName } from '../../producer/names';
@@ -15,14 +16,6 @@ function object(flag: string) {
     if (isObject(value)) return value;
     throw usageError(`${flag} must be a JSON object.`);
   };
-}
-
-function jsonOrText(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
 }
 
 const MAX_LEASE_MS = 36_500 * 86_400_000;

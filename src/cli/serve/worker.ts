@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
-import { own } from '../../job/own';
+import { own, textOf } from '../../job/own';
 import { CliError } from '../failure';
 import { classesMade, type MadeClass } from '../project/object-classes';
 import { packageName } from '../project/package-json';
@@ -153,10 +153,6 @@ function valuesOf({ values, file }: WranglerConfig, env: string | undefined): Re
 
 function hasAny(value: unknown): boolean {
   return Array.isArray(value) ? value.length > 0 : typeof value === 'object' && value !== null;
-}
-
-function textOf(value: unknown): string | undefined {
-  return typeof value === 'string' && value !== '' ? value : undefined;
 }
 
 function warningsOf(values: Record<string, unknown>, file: string): string[] {

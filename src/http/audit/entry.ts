@@ -1,7 +1,7 @@
 /** Makes the log entry of an operator's request, from the request and its answer. */
 import { isRawNumber } from '../../job/envelope/exact';
 import { isObject } from '../../job/envelope/fields';
-import { own } from '../../job/own';
+import { own, textOf } from '../../job/own';
 import { cut } from '../../job/text';
 import type { AuditEntry } from '../../rpc/audit';
 
@@ -109,10 +109,6 @@ function queueIn(filter: Json | undefined): string | undefined {
 function countIn(answer: Json): number | undefined {
   const counts = COUNTS.map((name) => own(answer, name));
   return counts.find((count): count is number => typeof count === 'number');
-}
-
-function textOf(value: unknown): string | undefined {
-  return typeof value === 'string' && value !== '' ? value : undefined;
 }
 
 /**

@@ -1,4 +1,5 @@
 /** Workers that pull: fetch, ack, nack, report, heartbeat, health; operators' views of them, and directives. */
+
 import { takeReports } from '../../across/hand-out-reports';
 import { encodeCursor, readAfter } from '../../across/paging';
 import { directWorkers, jobsLeasedBy, knownWorker, removeWorker, takeHeartbeat } from '../../across/workers';
@@ -11,6 +12,7 @@ import { defined, optional, readQueueName, readWord } from '../../job/envelope/f
 import { parseParts, parseReport } from '../../job/envelope/json';
 import { MAX_ENVELOPE_BYTES } from '../../job/envelope/names';
 import { invalidRequest, refusal, unwrap } from '../../job/errors';
+import { jsonOrText } from '../../job/text';
 import { formatInstant } from '../../job/time';
 import { type Directive, readHeartbeat, renderHeartbeat } from '../../job/worker/heartbeat';
 import { readConnection, SUBPROTOCOL } from '../../job/worker/socket';
@@ -176,7 +178,7 @@ async function connectWorker(c: AppContext) {
   const worker = readConnection({
     worker_id,
     types: types?.split(',').map((type) => type.trim()),
-    handlers: handlers === undefined ? undefined : jsonIn(handlers),
+    handlers: handlers === undefined ? undefined : jsonOrText(handlers),
     visibility_timeout_ms: numberIn(times.visibility_timeout_ms),
     default_visibility_timeout_ms: numberIn(times.default_visibility_timeout_ms),
   });
@@ -187,12 +189,3 @@ async function connectWorker(c: AppContext) {
 }
 
 const numberIn = (text: string | undefined) => (text === undefined ? undefined : Number(text));
-
-/** The value of a JSON parameter. @returns its text if it is not JSON, which is refused as such */
-function jsonIn(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
-}

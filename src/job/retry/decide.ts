@@ -1,6 +1,8 @@
 /** What becomes of a job whose run failed (`docs/guides/retries.md`). The first rule that applies decides. */
+
 import type { AttemptFailure } from '../attempt/outcome';
 import { parseDuration } from '../duration';
+import { textOf } from '../own';
 import { parseInstant } from '../time';
 import { HARD_LIMIT_MS, LONGEST_ASKED_MS, retryDelay } from './delay';
 import type { RetryPolicy } from './policy';
@@ -43,7 +45,7 @@ export function decideFailure(
   failedExecutions: number,
   context: DecisionContext,
 ): Decision {
-  const code = text(failure.code);
+  const code = textOf(failure.code);
   const command = code?.toUpperCase();
   const asked = askedDelay(failure, context.now);
 
@@ -94,11 +96,11 @@ function isNonRetryable(
 function typeOf(failure: AttemptFailure): string | undefined {
   if (failure.visibility_expired === true) return VISIBILITY_TIMEOUT_TYPE;
   if (failure.crash === true) return CRASH_TYPE;
-  return text(failure.type) ?? classNames(failure)[0];
+  return textOf(failure.type) ?? classNames(failure)[0];
 }
 
 function codeOf(failure: AttemptFailure): string | undefined {
-  return text(failure.code) ?? (failure.visibility_expired === true ? VISIBILITY_TIMEOUT_CODE : undefined);
+  return textOf(failure.code) ?? (failure.visibility_expired === true ? VISIBILITY_TIMEOUT_CODE : undefined);
 }
 
 /** By exact name. A reporter that knows no class chain has its own class in `type`. */
@@ -123,10 +125,6 @@ function askedDelay(failure: AttemptFailure, now: number): number | undefined {
 function atLeast(failure: AttemptFailure): number {
   const ms: unknown = failure.at_least_ms;
   return typeof ms === 'number' && ms > 0 ? Math.min(Math.ceil(ms), LONGEST_ASKED_MS) : 0;
-}
-
-function text(value: unknown): string | undefined {
-  return typeof value === 'string' && value !== '' ? value : undefined;
 }
 
 function deadLetter(reason: DiscardReason): Decision {
