@@ -1,4 +1,5 @@
 /** Allowances: the limits of a key over all queues, leased in parts by its desk, a lock object of its name. */
+import type { LeasedToQueue } from '../contract/rate-limits';
 import type { LimitOverride, Limits } from '../job/limits/policy';
 
 /** Before the key, in the name of its desk. No other lock object has a space in its name. */
@@ -60,17 +61,9 @@ export interface Lease {
 /** `stale`: another session, or a request with a later number, was there before. */
 export type LeaseAnswer = Lease | { stale: true };
 
-/** What a queue has of an allowance. */
-export interface Leased {
-  queue: string;
-  slots: number;
-  /** Starts of leases that still count. */
-  starts: number;
-}
-
 export interface AllowanceView {
   limits: Limits;
-  leased: Leased[];
+  leased: LeasedToQueue[];
   /** When starts that are leased count no more, epoch ms; absent: none is leased. */
   resets_at?: number;
 }

@@ -61,11 +61,7 @@ export interface CronView {
   version: number;
 }
 
-export interface CronSummary {
-  name: string;
-  enabled: boolean;
-  group: string | null;
-}
+export type CronSummary = Pick<CronDefinition, 'name' | 'enabled'> & { group: string | null };
 
 /** Creates or replaces an entry. */
 export interface PutCron {

@@ -1,4 +1,5 @@
 /** The part of a queue object's RPC interface by which a queue is exported and imported. Times in epoch ms. */
+import type { Imported } from '../contract/export';
 import type { StoredJob, StoredState } from '../job/export/stored-job';
 import type { GroupChange, GroupOverrides } from '../job/group';
 import type { QueueConfig, QueueMode } from '../job/settings';
@@ -53,10 +54,4 @@ export interface ImportRequest {
   parts: ImportPart[];
 }
 
-export interface PartsImported {
-  imported: number;
-  /** Jobs that were here already, or have been. */
-  known: number;
-  /** Jobs whose ids take a row each: they were chosen by producers, or their numbers are not free here. */
-  id_rows: number;
-}
+export type PartsImported = Pick<Imported, 'imported' | 'known' | 'id_rows'>;

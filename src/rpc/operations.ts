@@ -1,7 +1,7 @@
 /** What operators ask of a queue object: changes of jobs, operations on many, the life of the queue. Epoch ms. */
 
 import type { OperationCounts } from '../contract/bulk';
-import type { QueueDeletion } from '../contract/queues';
+import type { QueueDeletion, QueueRemoval } from '../contract/queues';
 import type { ErrorData } from '../job/errors';
 import type { StoredJob } from '../job/export/stored-job';
 import type { JobFilter } from '../job/filter';
@@ -134,15 +134,11 @@ export interface OperationView extends OperationCounts {
   aborted?: true;
 }
 
-/** What happens to jobs that have not ended when their queue is deleted. */
-export type RemovalStrategy = 'reject' | 'discard' | 'move';
-
-export interface RemovalRequest {
-  strategy: RemovalStrategy;
-  target_queue?: string;
-}
+export type { RemovalStrategy } from '../contract/queues';
 
 export type RemovalView = Omit<QueueDeletion, 'queue'>;
+
+export type RemovalRequest = Pick<QueueRemoval, 'target_queue'> & Pick<QueueDeletion, 'strategy'>;
 
 type Carried = 'id' | 'type' | 'priority' | 'attempt' | 'claims' | 'created_at' | 'enqueued_at' | 'holds' | 'body';
 

@@ -1,5 +1,6 @@
 /** What a queue object answers over RPC, and what it is asked. */
 
+import type { DeadLetterQuery } from '../contract/dead-letters';
 import type { Answers } from '../durable/answering';
 import type { Outcome } from '../job/errors';
 import type { JobFilter } from '../job/filter';
@@ -98,10 +99,7 @@ export interface EventsRequest {
   limit: number;
 }
 
-export interface DeadLetterRequest {
-  type?: string;
-  error_type?: string;
-  group?: string;
+export interface DeadLetterRequest extends Pick<DeadLetterQuery, 'type' | 'error_type' | 'group'> {
   /** Discarded at or after / before, epoch ms. */
   since?: number;
   until?: number;

@@ -8,7 +8,7 @@ import type { LogLine } from '../job/log';
 import type { JobRecord, JobView } from '../job/record';
 import type { JobState } from '../job/states';
 import type { StepPart } from '../job/steps';
-import type { HeartbeatAnswer } from '../job/worker/heartbeat';
+import type { Heartbeat, HeartbeatAnswer } from '../job/worker/heartbeat';
 import type { Connection } from '../job/worker/socket';
 
 export type { AttemptName, Report, Reported };
@@ -43,9 +43,7 @@ export interface SignalRequest {
 }
 
 /** An operator's answer for a step. */
-export interface StepAnswer {
-  job_id: string;
-  name: string;
+export interface StepAnswer extends Omit<SignalRequest, 'payload'> {
   /** JSON text. */
   result: string;
 }
@@ -62,11 +60,7 @@ export interface LogRequest extends AttemptName {
   lines: LogLine[];
 }
 
-export interface HeartbeatRequest {
-  worker_id: string;
-  /** The jobs to extend; absent: every lease the worker holds in this queue. */
-  job_ids?: string[];
-  visibility_timeout_ms?: number;
+export interface HeartbeatRequest extends Omit<Heartbeat, 'beat' | 'queues'> {
   /** Look for test directives on the jobs that are held. */
   directives?: boolean;
 }

@@ -17,14 +17,10 @@ export interface NewWorkflow extends Pick<WorkflowHeader, 'type' | 'name'> {
 export type StepFailure = EventError;
 
 /** The state of one node. Times in epoch ms; absent members do not apply. */
-export interface StepView {
+export interface StepView extends Pick<Ending, 'job_id' | 'error' | 'result'> {
   state: NodeState;
-  job_id?: string;
   started_at?: number;
   ended_at?: number;
-  error?: StepFailure;
-  /** JSON text, where results were asked for and there was room for this one. */
-  result?: string;
 }
 
 /** The members shown wherever a workflow appears. Times in epoch ms. */

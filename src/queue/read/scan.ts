@@ -11,6 +11,7 @@ import type { JobFilter } from '../../job/filter';
 import { MAX_SEQUENCE, RANK_BIT, sequenceOf } from '../../job/ids';
 import { grouped } from '../../job/size';
 import { JOB_STATES, type JobState } from '../../job/states';
+import type { ListPage } from '../../rpc/queue';
 import { archivedBackwards } from '../store/archive';
 import { asTable } from '../store/block';
 import type { BlockTable } from '../store/block-table';
@@ -56,13 +57,8 @@ export interface ScanRequest {
   budget: number;
 }
 
-export interface ScanResult {
-  /** Where to continue; absent when everything was looked at. */
-  next?: number;
-  /** How many jobs were looked at, and how much of the budget that took. */
-  looked: number;
-  spent: number;
-}
+/** `next`: where to continue; absent when everything was looked at. `spent`: of the budget. */
+export type ScanResult = Pick<ListPage, 'next' | 'looked' | 'spent'>;
 
 /** After this many jobs without a match an index is tried. */
 const SPARSE_AFTER = 500;

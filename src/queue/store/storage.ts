@@ -7,8 +7,9 @@
  *
  * Pages in use count, without those freed by deletes.
  */
+
+import type { StorageUse } from '../../contract/queues';
 import { ApiError } from '../../job/errors';
-import type { StorageUse } from '../../rpc/stats';
 import type { Configuration } from './configuration';
 
 const PRUNE_TO = 0.75;
