@@ -1,5 +1,6 @@
 /** Sends new jobs: gathered, as a batch that is all or none, or each on its own. */
 
+import type * as contract from '../contract/bulk';
 import {
   type Attributes,
   failSpan,
@@ -115,10 +116,7 @@ export type EnqueueOutcome =
   | { index: number; status: 'failed'; error: Refusal; job?: never };
 
 /** The outcomes of many jobs, in order. */
-export interface BulkEnqueued {
-  total: number;
-  succeeded: number;
-  failed: number;
+export interface BulkEnqueued extends Pick<contract.BulkEnqueued, 'total' | 'succeeded' | 'failed'> {
   items: EnqueueOutcome[];
 }
 

@@ -5,6 +5,7 @@
  *
  * An outdated row costs one question to a queue; a daily round removes vacant ones.
  */
+import type { RelayHost } from '../durable/outbox-relay';
 import type { Schema } from '../durable/schema';
 import type { IdPlace } from '../rpc/ids';
 
@@ -26,9 +27,7 @@ interface Round {
 
 const START: IdPlace = { id: '', queue: '' };
 
-export interface IdsHost {
-  now(): number;
-  wakeAt(at: number): void;
+export interface IdsHost extends Pick<RelayHost, 'now' | 'wakeAt'> {
   /** Those of these ids that a queue knows. */
   knownIds(queue: string, ids: string[]): Promise<string[]>;
 }

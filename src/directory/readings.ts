@@ -1,4 +1,5 @@
 /** The queues' numbers as last read, in memory. Queues report changes, so only active ones are asked. */
+import type { RelayHost } from '../durable/outbox-relay';
 import { waitAtMost } from '../durable/wait';
 import { type Outcome, unwrap } from '../job/errors';
 import { asOf, goodUntil } from '../job/metrics/as-of';
@@ -38,7 +39,7 @@ export class QueueReadings {
   /** @param ask asks a queue, which will report when its answer is outdated */
   constructor(
     private readonly ask: (queue: string) => Promise<Outcome<WatchedReading>>,
-    private readonly around: { now(): number; keepAlive(promise: Promise<unknown>): void },
+    private readonly around: Pick<RelayHost, 'now' | 'keepAlive'>,
   ) {}
 
   /** The current numbers of a queue. @param isFresh held numbers are not good enough */

@@ -1,4 +1,5 @@
 /** Handlers that take many jobs in one call. The queue gathers these jobs, for a limited time. */
+import type { ChunkSettings } from '../job/chunk';
 import type { Duration } from '../producer/envelope';
 import { durationMs } from './duration';
 import { isObject } from './protocol';
@@ -14,17 +15,11 @@ export interface BatchedOptions {
   by?: 'group' | undefined;
 }
 
-export interface AnnouncedBatch {
-  size: number;
-  wait_ms: number;
-  by?: 'group';
-}
-
 /** Under this name a chunked handler is in its object; registered, because bundles may hold several copies of this. */
 const BATCH = Symbol.for('tocsin.batch');
 
 export interface Batch {
-  settings: AnnouncedBatch;
+  settings: ChunkSettings;
   run: BatchFunction;
 }
 
@@ -59,7 +54,7 @@ export function batchOf(handler: unknown): Batch | undefined {
   return isObject(handler) ? (Reflect.get(handler, BATCH) as Batch | undefined) : undefined;
 }
 
-function settingsOf(options: unknown): AnnouncedBatch {
+function settingsOf(options: unknown): ChunkSettings {
   if (!isObject(options)) throw new TypeError('batched: the first argument must be an object with size and wait');
   const unknown = Object.keys(options).find((name) => !OPTIONS.includes(name));
   if (unknown !== undefined) {

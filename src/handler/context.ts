@@ -5,22 +5,20 @@ import type { JobEnvelope } from '../producer/envelope';
 import type { JobOptions, NewJob } from '../producer/job';
 import { type ChildParts, childOf, childrenOf, runAllOf, runOf } from './children';
 import { requireDuration } from './duration';
+import type { Host } from './host';
 import { type Journal, logEntry } from './journal';
-import { createLogger, type Logger, type LogSink } from './log';
+import { createLogger, type Logger } from './log';
 import { turn } from './pauses';
 import { requireName } from './step-rules';
 import type { Steps } from './steps';
 import { jsonCopy } from './text';
 import type { TimeLimit } from './time-limit';
-import type { ExecutionContextLike, HandlerContext, RunAllOptions, RunChildOptions, SignalUrlOptions } from './types';
+import type { HandlerContext, RunAllOptions, RunChildOptions, SignalUrlOptions } from './types';
 import type { ChildJob, Voice } from './voice';
 
-export interface ContextParts extends ChildParts {
-  env: unknown;
-  executionCtx: ExecutionContextLike | undefined;
+export interface ContextParts extends ChildParts, Pick<Host, 'env' | 'executionCtx' | 'sink'> {
   aborter: { readonly signal: AbortSignal };
   draining: { readonly signal: AbortSignal };
-  sink: LogSink;
   /** The members that every line of the sink carries. */
   bound: Record<string, unknown>;
   journal: Journal;

@@ -4,6 +4,7 @@
  * each other.
  */
 import { memberOf, safely } from '../job/thrown';
+import type { FailureReport } from '../job/wire';
 import type { Duration } from '../producer/envelope';
 import { requireDuration, requireTime } from './duration';
 
@@ -92,11 +93,8 @@ export class SnoozeError extends OutcomeError {
 export class SignalTimeoutError extends UnrecoverableError {}
 
 /** Why a step, or one try of it, failed. */
-export interface StepFailure {
-  code?: string;
-  type?: string;
+export interface StepFailure extends Pick<FailureReport, 'code' | 'type' | 'details'> {
   message: string;
-  details?: unknown;
   /** Of a step that failed for good. */
   tries?: number;
 }

@@ -7,16 +7,12 @@ import { named } from '../producer/names';
 import type { Failure } from './failure';
 import type { LogEntry } from './journal';
 import type { StepRecord } from './step-rules';
-import type { Job } from './types';
+import type { HandlerContext, Job } from './types';
 
 /** A job to run. */
-export interface HandlerDelivery {
+export interface HandlerDelivery extends Pick<HandlerContext, 'deliveryId' | 'job' | 'attempt'> {
   kind: 'job';
-  deliveryId: string | undefined;
   workerId: string | undefined;
-  job: Job;
-  /** From 1. */
-  attempt: number;
 }
 
 /** A delivery without a job: answered as failed, while the others run. */

@@ -14,7 +14,7 @@ import { requireDuration } from './duration';
 import { isObject } from './protocol';
 import type { StandardSchema } from './schema';
 import { Slots } from './slots';
-import type { HandlerFunction, RetryFunction } from './types';
+import type { HandlerDefinition, HandlerFunction, RetryFunction } from './types';
 import { undoing, undoTable } from './undo';
 
 /** The type whose handler runs jobs that have no handler of their own. */
@@ -47,7 +47,8 @@ export interface HandlerSays {
 }
 
 /** A handler with its settings, ready to run. */
-export interface Registration {
+export interface Registration
+  extends Pick<HandlerDefinition, 'timeoutMs' | 'maxAttempts' | 'concurrency' | 'defaults' | 'onDrift'> {
   type: string;
   /** The handler, inside of the middleware. A chunked one has another. */
   run: Surrounded;
@@ -58,14 +59,8 @@ export interface Registration {
   policy?: RetryPolicy;
   /** Asked after a failure. */
   delay?: RetryFunction;
-  timeoutMs?: number | undefined;
-  maxAttempts?: number | undefined;
-  concurrency?: number | undefined;
   slots?: Slots | undefined;
-  /** For producers that know it; not announced. */
-  defaults?: EnqueueDefaults | undefined;
   canUndo?: (name: string) => boolean;
-  onDrift?: 'warn' | 'fail' | undefined;
 }
 
 export class Registry {

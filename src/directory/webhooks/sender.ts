@@ -7,7 +7,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { TargetHealth } from '../../dispatch/health';
 import { MAX_CONNECTIONS } from '../../dispatch/remote';
 import { sendWebhook, type WebhookAttempt } from '../../dispatch/webhook';
-import { derived, type MessageKind, OutboxRelay } from '../../durable/outbox-relay';
+import { derived, type MessageKind, OutboxRelay, type RelayHost } from '../../durable/outbox-relay';
 import type { Schema } from '../../durable/schema';
 import { waitAtMost } from '../../durable/wait';
 import { defined } from '../../job/envelope/fields';
@@ -36,14 +36,10 @@ interface Known {
   untold?: true;
 }
 
-export interface SenderHost {
+export interface SenderHost extends RelayHost {
   readonly storage: Pick<DurableObjectStorage, 'sql' | 'transactionSync'>;
-  /** Epoch ms. */
-  now(): number;
   /** In [0, 1). */
   random(): number;
-  wakeAt(at: number): void;
-  keepAlive(promise: Promise<unknown>): void;
   readonly directory: Pick<DirectoryApi, 'webhook' | 'webhookDisabled'>;
   /** May receivers be on this machine? */
   allowsLoopback(): boolean;
