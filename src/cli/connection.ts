@@ -2,7 +2,7 @@
 import { TocsinClient } from '../client/client';
 import { createRequests, type Requests } from '../client/requests';
 import { createSend } from '../client/transport';
-import { usageError } from './failure';
+import { usageError, type Where } from './failure';
 import { notice, type Terminal } from './output';
 
 export const DEFAULT_URL = 'http://localhost:8787';
@@ -13,10 +13,7 @@ export interface ConnectionOptions {
   json?: boolean;
 }
 
-export interface Endpoint {
-  url: string;
-  key: string | undefined;
-}
+export type Endpoint = Where;
 
 /** Address and key, from the options or the environment. */
 export function endpointOf(options: ConnectionOptions, env: Terminal['env']): Endpoint {

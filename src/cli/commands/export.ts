@@ -128,23 +128,18 @@ async function inFile<T>(path: string, fill: (write: Write) => Promise<T>): Prom
   }
 }
 
-interface Exported {
-  queue: string;
-  jobs: number;
-}
-
 async function exportTo(
   { tocsin, terminal }: Session,
   named: readonly string[],
   ended: boolean,
   write: Write,
-): Promise<Exported[]> {
+): Promise<Contents['queues']> {
   const queues = [...named];
   if (named.length === 0) {
     for await (const { name } of tocsin.queues.list()) queues.push(name);
     for await (const text of deploymentText(tocsin, queues)) await write(text);
   }
-  const written: Exported[] = [];
+  const written: Contents['queues'] = [];
   for (const queue of queues) {
     const progress = new ProgressLine(terminal, queue, terminal.isWatched ? await countOf(tocsin, queue, ended) : 0);
     let jobs = 0;

@@ -1,27 +1,22 @@
 /** What is found in another system, in words that all of them share, and how one is read. */
+import type { CronEntry } from '../../client/cron-entry';
 import { parseExactly } from '../../job/envelope/exact';
 import { isSuspicious } from '../../job/envelope/json-text';
 import { MAX_DEPTH, outlineOf } from '../../job/envelope/nesting';
 import { FLAWS, unstorableIn } from '../../job/envelope/storable';
 import { own } from '../../job/own';
 import { cut } from '../../job/text';
-import type { RetentionOptions, RetryPolicy } from '../../producer/envelope';
-import type { RateLimitOptions } from '../../producer/limits';
-import type { UniqueOptions } from '../../producer/unique';
+import { messageOf } from '../../job/thrown';
+import type { RetryPolicy } from '../../producer/envelope';
+import type { CronJobOptions } from '../../producer/job';
 
 /** The options that something found may have, as the client takes them. */
-export interface WorkOptions {
-  priority?: number;
+export interface WorkOptions
+  extends Pick<CronJobOptions, 'priority' | 'timeoutMs' | 'visibilityTimeoutMs' | 'retention' | 'group' | 'tags'>,
+    Pick<CronJobOptions, 'rateLimit' | 'unique'> {
   delayUntil?: Date;
   expiresAt?: Date;
   retry?: RetryPolicy;
-  timeoutMs?: number;
-  visibilityTimeoutMs?: number;
-  rateLimit?: RateLimitOptions;
-  retention?: RetentionOptions;
-  unique?: UniqueOptions;
-  group?: string;
-  tags?: string[];
 }
 
 /** Some of them, and what has no equal. */
@@ -54,16 +49,12 @@ export interface FoundJob extends Work {
   ran?: { attempts: number; error?: string | undefined } | undefined;
 }
 
-export interface FoundSchedule extends Work {
+/** `limit`: fires that are left. */
+export interface FoundSchedule extends Work, Pick<CronEntry, 'expression' | 'timezone' | 'limit' | 'enabled'> {
   kind: 'schedule';
-  expression: string;
-  timezone?: string | undefined;
   startAt?: Date | undefined;
   endAt?: Date | undefined;
-  /** Fires that are left. */
-  limit?: number | undefined;
   missedPolicy: 'skip' | 'fire_once' | 'fire_all';
-  enabled?: boolean | undefined;
 }
 
 /** What stays where it is. */
@@ -181,5 +172,3 @@ export const FOR_A_TIME = {
 
 /** A priority in the range that there is here: −100 … 100, higher first. */
 export const inRange = (priority: number): number => Math.max(-100, Math.min(100, Math.round(priority)));
-
-export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -1,6 +1,7 @@
 /** Maps jobs and crontabs of graphile-worker. Pure: rows and lines in, what is sent out. */
+import { messageOf } from '../../job/thrown';
 import type { RetryPolicy } from '../../producer/envelope';
-import { epochOf, type Finding, inRange, messageOf, ranOf, startingAt, type WorkOptions } from './found';
+import { epochOf, type Finding, inRange, ranOf, startingAt, type WorkOptions } from './found';
 
 export interface Row {
   /** A text: it may be beyond what a number holds. */

@@ -2,9 +2,10 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { hasDigits } from '../../job/envelope/json-text';
+import { messageOf } from '../../job/thrown';
 import { CliError, usageError } from '../failure';
 import { installed, pathFrom } from '../installed';
-import { type Finding, type ForeignQueues, left, messageOf, type Opening, readJson, readOne } from './found';
+import { type Finding, type ForeignQueues, left, type Opening, readJson, readOne } from './found';
 import { crontabOf, jobOf, QUEUE, REMARKS, type Row } from './graphile-worker-job';
 import { Postgres } from './postgres';
 

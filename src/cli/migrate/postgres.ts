@@ -1,9 +1,9 @@
 /** Reads a PostgreSQL database, in one transaction that can only read: so what is read is of one moment. */
 import { join } from 'node:path';
+import { messageOf } from '../../job/thrown';
 import { withoutPassword } from '../connection';
 import { CliError, usageError } from '../failure';
 import { installed, pathFrom } from '../installed';
-import { messageOf } from './found';
 
 interface Pg {
   Client: new (options: { connectionString: string; application_name: string }) => Client;

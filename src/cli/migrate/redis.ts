@@ -3,9 +3,9 @@ import { isUtf8 } from 'node:buffer';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
+import { messageOf } from '../../job/thrown';
 import { withoutPassword } from '../connection';
 import { CliError, usageError } from '../failure';
-import { messageOf } from './found';
 
 /** All that is sent: nothing of it writes. */
 type Verb =

@@ -9,11 +9,12 @@ import { parseJson } from '../../job/envelope/json';
 import { parseJob } from '../../job/envelope/parse';
 import { ApiError } from '../../job/errors';
 import { cut } from '../../job/text';
+import { messageOf } from '../../job/thrown';
 import { ConflictError, InvalidJobError, TocsinError } from '../../producer/errors';
 import { type JobOptions, type NewJob, prepare } from '../../producer/job';
 import { wired } from '../../producer/names';
 import { orNone } from '../failure';
-import { type FoundJob, type FoundSchedule, messageOf } from './found';
+import type { FoundJob, FoundSchedule } from './found';
 import { idOf, placeOf, type Renamed, scheduleNameOf } from './names';
 import type { Tally } from './tally';
 

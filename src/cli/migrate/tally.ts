@@ -27,13 +27,9 @@ export interface Place {
 
 export type Remark = Omit<FoundLeft, 'kind'>;
 
-export interface Refused {
-  kind: 'job' | 'schedule';
-  id: string;
-  queue: string;
-  name: string;
+export interface Refused extends Omit<FoundBroken, 'kind' | 'of'> {
+  kind: FoundBroken['of'];
   code: string;
-  message: string;
 }
 
 type Work = FoundJob | FoundSchedule;

@@ -12,19 +12,12 @@ export interface WranglerConfig {
   file: string;
   format: ConfigFormat;
   text: string;
-  values: {
-    name?: unknown;
-    main?: unknown;
-    compatibility_date?: unknown;
-    compatibility_flags?: unknown;
-    migrations?: unknown;
-    exports?: unknown;
-    dev?: { port?: unknown; ip?: unknown; local_protocol?: unknown };
-    env?: unknown;
-  };
+  values: Values;
 }
 
-type Values = WranglerConfig['values'];
+type Values = Partial<Record<'name' | 'main' | 'env' | (typeof DECIDING)[number], unknown>> & {
+  dev?: Partial<Record<'port' | 'ip' | 'local_protocol', unknown>>;
+};
 
 export function environmentsOf({ values }: WranglerConfig): [name: string, own: Values & Record<string, unknown>][] {
   const { env } = values;

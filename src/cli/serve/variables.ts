@@ -27,12 +27,8 @@ export const OF_THE_QUEUE: readonly string[] = [
 
 type Values = Record<string, string>;
 
-export interface ServeVariables {
-  /** The queue's own: its keys do not concern handlers. */
-  queue: Values;
-  shared: Values;
-  runtime: Values;
-}
+/** `queue`: its own, because its keys do not concern handlers. */
+export type ServeVariables = Record<'queue' | 'shared' | 'runtime', Values>;
 
 export interface VariableSources {
   env: Readonly<Record<string, string | undefined>>;

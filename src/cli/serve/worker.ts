@@ -10,19 +10,6 @@ import { packageName } from '../project/package-json';
 import { OBJECT_CLASSES } from '../project/toolchain';
 import { declaringIn, findConfig, needsOf, readConfig, type WranglerConfig } from '../project/wrangler-config';
 
-export interface ServiceBinding {
-  binding: string;
-  service: string;
-  entrypoint?: string;
-}
-
-export interface ObjectBinding {
-  binding: string;
-  className: string;
-  /** The Worker that has the class; absent: this one. */
-  service?: string;
-}
-
 export interface ServedWorker {
   name: string;
   main?: string;
@@ -30,8 +17,9 @@ export interface ServedWorker {
   date: string;
   flags: readonly string[];
   vars: Readonly<Record<string, unknown>>;
-  services: readonly ServiceBinding[];
-  objects: readonly ObjectBinding[];
+  services: readonly { binding: string; service: string; entrypoint?: string }[];
+  /** `service`: the Worker that has the class; absent: this one. */
+  objects: readonly { binding: string; className: string; service?: string }[];
   /** The databases of a class are in a folder with the name of its key. */
   classes: readonly MadeClass[];
   define: Readonly<Record<string, string>>;

@@ -102,13 +102,10 @@ export function definePage<Answer>(page: Page<Answer>): Page<unknown> {
   return page as unknown as Page<unknown>;
 }
 
-/** A column of things, with what `top` alone makes of a cell: a piece of a line is shown as it is. */
-type Columns<Item> = readonly ViewColumn<Item>[];
-
-/** Columns and rows of things. @param about each of them, beside its cells */
+/** Columns and rows. A cell that is a piece of a line is shown as it is. @param about each item, beside its cells */
 export function listOf<Item>(
   items: readonly Item[],
-  columns: Columns<Item>,
+  columns: readonly ViewColumn<Item>[],
   now: number,
   about: (item: Item) => Omit<Row, 'cells'>,
 ): Pick<Listing, 'columns' | 'rows'> {
