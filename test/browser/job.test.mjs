@@ -1,8 +1,9 @@
 // One job: its story as it goes on, why it waits, what it carries, and what can be done with it.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
 import { assertAccessible, assertNoSideways, dashboard, KEYS } from './support/index.mjs';
-import { SOON_MS } from './support/pages.mjs';
+import { assertFitForAll, SOON_MS } from './support/pages.mjs';
 import { puller } from './support/pull.mjs';
 
 describe('the page of a job', { timeout: 900_000 }, () => {
@@ -152,6 +153,32 @@ describe('the page of a job', { timeout: 900_000 }, () => {
     const seen = await open(viewer.job.id, { key: KEYS.viewer });
     await seen.getByText(/^Waiting for confirmed/).waitFor();
     assert.equal(await seen.getByRole('button', { name: 'Send signal' }).count(), 0);
+  });
+
+  it('follows a wait for children down to what the deepest one waits for', async () => {
+    const { job: made } = await board.call('POST', 'jobs', {
+      ...{ type: 'work.nested', args: [3], options: { queue: 'job.nested' } },
+    });
+    for (let id = made.id, reason; reason !== 'signal'; ) {
+      const { waiting_for: waiting } = await job(id);
+      ({ reason, job_id: id = id } = waiting ?? {});
+      await delay(50);
+    }
+    const page = await open(made.id);
+    const why = page.getByRole('complementary', { name: 'Why it waits' });
+    await why.getByText(/^Waiting for level 3, 59 min( \d+ s)? left$/).waitFor();
+    const below = why.getByRole('list', { name: 'Jobs that it waits for' }).getByRole('listitem');
+    await below
+      .nth(2)
+      .getByText(/^Waiting for approved, 29 min( \d+ s)? left$/)
+      .waitFor();
+    assert.equal(await below.count(), 3);
+    assert.equal(await why.getByRole('button', { name: 'Send signal' }).count(), 0);
+    const trace = page.getByRole('table', { name: 'Trace' });
+    await trace.getByRole('row', { name: /^level 3 waits for the child/ }).waitFor();
+    await assertFitForAll(page);
+    await below.nth(2).getByRole('link').click();
+    await why.getByRole('button', { name: 'Send signal' }).waitFor();
   });
 
   it('draws a durable run on one time axis, and opens what each part of it left', async () => {

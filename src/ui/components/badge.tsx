@@ -17,9 +17,7 @@ const STATES: Readonly<Record<JobState, Look>> = {
 
 export const JOB_STATES = Object.keys(STATES) as readonly JobState[];
 
-export function toneOf(state: string): Tone {
-  return STATES[state as JobState]?.[0] ?? 'neutral';
-}
+export const toneOf = (state: string): Tone => STATES[state as JobState]?.[0] ?? 'neutral';
 
 export type Look = readonly [tone: Tone, icon?: IconName | undefined];
 

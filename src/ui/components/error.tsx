@@ -54,7 +54,7 @@ export function ErrorOf({ error, isOpen = false }: { error: JobError; isOpen?: b
         )}
         {isIntended(error) && <Badge text="intended" />}
         {retryable === false && <Badge look={['red']} text="not retryable" />}
-        {reason && <Badge text={reason} />}
+        {reason && <Badge text={reason.replaceAll('_', ' ')} />}
       </p>
       <p class="message">
         <Long text={message} />

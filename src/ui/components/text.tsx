@@ -122,9 +122,7 @@ export function IdLink({ id, to }: { id: string; to: string }) {
   );
 }
 
-export function JobLink({ id }: { id: string }) {
-  return <IdLink id={id} to={href(`jobs/${segment(id)}`)} />;
-}
+export const JobLink = ({ id }: { id: string }) => <IdLink id={id} to={href(`jobs/${segment(id)}`)} />;
 
 /** A text from outside as a link; without an address, the text alone. */
 export function Link(props: { to?: string | undefined; text: string; class?: string; title?: string }) {
@@ -136,9 +134,7 @@ export function Link(props: { to?: string | undefined; text: string; class?: str
   );
 }
 
-export function QueueLink({ name }: { name: string }) {
-  return <Link to={href(`queues/${segment(name)}`)} text={name} />;
-}
+export const QueueLink = ({ name }: { name: string }) => <Link to={href(`queues/${segment(name)}`)} text={name} />;
 
 /** Names with commas between them. @param props.show one of them */
 export const Names = ({ of: names, show }: { of: readonly string[]; show: (name: string) => ComponentChildren }) =>

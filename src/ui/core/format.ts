@@ -1,26 +1,19 @@
 const exact = new Intl.NumberFormat('en');
 const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
 
-export function number(value: number | bigint): string {
-  return exact.format(value);
-}
+export const number = (value: number | bigint): string => exact.format(value);
 
 /** 12.3K, where there is little room; pair it with {@link number} in a title. */
-export function short(value: number): string {
-  return Math.abs(value) < 10_000 ? exact.format(value) : compact.format(value);
-}
+export const short = (value: number): string =>
+  Math.abs(value) < 10_000 ? exact.format(value) : compact.format(value);
 
-export function counted(count: number, noun: string): string {
-  return `${number(count)} ${noun}${count === 1 ? '' : 's'}`;
-}
+export const counted = (count: number, noun: string): string => `${number(count)} ${noun}${count === 1 ? '' : 's'}`;
 
 /** The beginning of a text. @param most characters */
 export const brief = (text: string, most = 120): string => (text.length > most ? `${text.slice(0, most)}…` : text);
 
 /** "Available": a word of the API as a label. */
-export function capitalized(word: string): string {
-  return word.charAt(0).toUpperCase() + word.slice(1);
-}
+export const capitalized = (word: string): string => word.charAt(0).toUpperCase() + word.slice(1);
 
 /** @param share 0…1 */
 export function percent(share: number): string {
@@ -78,14 +71,10 @@ const local = new Intl.DateTimeFormat('en-GB', {
 });
 const clock = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', second: '2-digit' });
 
-export function absolute(at: number): string {
-  return `${local.format(at)}\n${new Date(at).toISOString()}`;
-}
+export const absolute = (at: number): string => `${local.format(at)}\n${new Date(at).toISOString()}`;
 
 /** 14:03:07, in this browser's zone. */
-export function timeOfDay(at: number): string {
-  return clock.format(at);
-}
+export const timeOfDay = (at: number): string => clock.format(at);
 
 const dayAndTime = new Intl.DateTimeFormat('en-GB', {
   day: 'numeric',

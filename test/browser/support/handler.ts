@@ -22,6 +22,11 @@ export default defineHandlers({
     await ctx.sleep('cooling', '36h');
     return { by };
   },
+  'work.nested': async (job, ctx) => {
+    const [depth = 0] = job.args as [number?];
+    if (depth === 0) return await ctx.waitFor('approved', { timeout: '30m' });
+    return await ctx.run(`level ${depth}`, 'work.nested', [depth - 1], { timeout: '1h' });
+  },
   'work.do': async (job) => {
     const [{ fail, final, ms = 0 } = {}] = job.args as [Wanted?];
     if (ms > 0) await new Promise((resolve) => setTimeout(resolve, ms));

@@ -1,8 +1,9 @@
 import type { ComponentChildren } from 'preact';
 import { type OptionsThat, optionsThat } from '../../../job/options';
 import type { Coalesced } from '../../../job/wire';
+import { StateBadge } from '../../components/badge';
 import { Facts } from '../../components/page';
-import { Duration, Foreign, Link, Time } from '../../components/text';
+import { Duration, Foreign, JobLink, Link, Time } from '../../components/text';
 import { number, span } from '../../core/format';
 import { href, segment } from '../../core/router';
 import { isHidden } from '../../core/session';
@@ -25,7 +26,7 @@ export function JobFacts({ of: job }: { of: Job }) {
     ['Cancelled', time(job.cancelled_at)],
     ['Discarded', time(job.discarded_at)],
     ['Total time', ended !== undefined && <Duration ms={Date.parse(ended) - Date.parse(job.created_at)} />],
-    ['Because', job.discard_reason],
+    ['Because', job.discard_reason?.replaceAll('_', ' ')],
     ['Not reached', job.drift && <Foreign>{job.drift.join(', ')}</Foreign>],
     ['Expires', time(job.expires_at)],
     ['Runs on', job.worker_id && <Link to={href('workers', { worker: job.worker_id })} text={job.worker_id} />],
@@ -37,24 +38,16 @@ export function JobFacts({ of: job }: { of: Job }) {
       workflow && <a href={href(`workflows/${segment(workflow.id)}`)}>step {number(workflow.step)} of a workflow</a>,
     ],
     ['Schedule', cron && <Link to={href('schedules', { open: cron })} text={cron} />],
-    ['Cloned from', typeof meta.cloned_from === 'string' && <JobLink to={meta.cloned_from} />],
-    ['Undone by', job.undo && <JobLink to={job.undo.job_id} state={job.undo.state} />],
-    ['Undoes', typeof meta.undo_of === 'string' && <JobLink to={meta.undo_of} />],
+    ['Cloned from', typeof meta.cloned_from === 'string' && <JobLink id={meta.cloned_from} />],
+    ['Undone by', job.undo && <JobLink id={job.undo.job_id} />],
+    ['Undo job', job.undo?.state && <StateBadge state={job.undo.state} />],
+    ['Undoes', typeof meta.undo_of === 'string' && <JobLink id={meta.undo_of} />],
     ['Failure group', fingerprint && <a href={href('failures', { group: fingerprint })}>Same failures</a>],
   ];
   return (
     <div class="card">
       <Facts of={entries} />
     </div>
-  );
-}
-
-function JobLink({ to: id, state }: { to: string; state?: string | undefined }) {
-  return (
-    <>
-      <a href={href(`jobs/${segment(id)}`)}>{id.slice(-6)}</a>
-      {state && `, ${state}`}
-    </>
   );
 }
 
@@ -80,7 +73,7 @@ const LABELS: { readonly [Name in ShownOption]?: string } = {
 };
 
 /** `visibility_timeout_ms` → `Visibility timeout` */
-function labelOf(name: string): string {
+export function labelOf(name: string): string {
   const words = name.replace(/_(ms|at|url)$/, '').replaceAll('_', ' ');
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
@@ -103,8 +96,8 @@ function optionOf(job: Job, name: ShownOption): ComponentChildren {
 }
 
 /** `{ completed: '2d', dead_letter: '9d' }` → `completed 2d, dead letter 9d`; what is nested stays JSON. */
-function textOf(value: unknown): string {
-  if (!isRecord(value)) return String(value);
+export function textOf(value: unknown): string {
+  if (!isRecord(value) || Array.isArray(value)) return String(value ?? 'none');
   const entries = Object.entries(value);
   if (entries.some(([, member]) => isRecord(member))) return JSON.stringify(value);
   return entries.map(([name, member]) => `${name.replaceAll('_', ' ')} ${member}`).join(', ');

@@ -1,16 +1,16 @@
 /** One job: what it is, why it waits, each attempt, what it said, what it carries, and what can be done with it. */
 import type { ComponentChildren } from 'preact';
 import { Badge, StateBadge, type Tone } from '../../components/badge';
-import { Empty, Failure, Loaded, PageHead, Section, Skeleton } from '../../components/page';
+import { Empty, Facts, Failure, Loaded, PageHead, Section, Skeleton } from '../../components/page';
 import { Bar } from '../../components/progress';
 import { Copy, Foreign, JobLink, QueueLink, Time } from '../../components/text';
 import { api, type Resource, useGet, useResource } from '../../core/api';
-import { number, percent, timeOfDay } from '../../core/format';
+import { number, percent, span, timeOfDay } from '../../core/format';
 import { type LiveEvent, useLive } from '../../core/live';
 import { API, href, navigate, query, segment, withQuery } from '../../core/router';
 import { can, session } from '../../core/session';
 import { Actions } from './actions';
-import { JobFacts } from './facts';
+import { JobFacts, labelOf, textOf } from './facts';
 import { Trace } from './trace';
 import { Waiting } from './waiting';
 import './page.css';
@@ -139,29 +139,23 @@ function EditDrawer({ of: job, kind, reload }: { of: Job; kind: 'edit' | 'clone'
 const MOST = 25;
 
 function RetryPolicy({ of: job }: { of: Job }) {
-  const { retry_policy: policy = {} } = job;
+  // The job's own approximates the effective policy where that is too large to be sent.
+  const { retry_policy: policy = { ...(job.retry as object | undefined), max_attempts: job.max_attempts } } = job;
   const attempts = Math.min(MOST, Math.max(1, job.max_attempts - 1));
-  const given = { ...(job.retry as object | undefined), max_attempts: job.max_attempts };
   const preview = useResource(
-    (signal) =>
-      api.post<RetryPreview>('admin/retry/preview', { policy: policyOf(policy, given), attempts }, { signal }),
+    (signal) => api.post<RetryPreview>('admin/retry/preview', { policy, attempts }, { signal }),
     [JSON.stringify(policy), attempts],
   );
   return (
     <>
-      {job.max_attempts > 1 ? (
+      {job.max_attempts > 1 && (
         <Loaded of={preview}>{({ delays }) => <RetryCurve delays={delays} done={job.attempt} />}</Loaded>
-      ) : (
-        <p class="faint">It has one attempt.</p>
       )}
-      <Json value={policy} label="retry policy" open={1} />
+      <div class="card">
+        <Facts of={Object.entries(policy).map(([name, value]) => [labelOf(name), span(textOf(value)) || undefined])} />
+      </div>
     </>
   );
-}
-
-/** The effective policy if the server accepts it back, else the job's own as an approximation. */
-function policyOf(policy: object, given: object): object {
-  return Object.keys(policy).length > 0 ? policy : given;
 }
 
 function Payload({ of: job }: { of: Job }) {
@@ -173,19 +167,14 @@ function Payload({ of: job }: { of: Job }) {
       {Object.keys(meta).length > 0 && <JsonSection title="Meta" value={meta} />}
       <JsonSection title="Progress data" value={data} />
       {checkpoint && (
-        <Section title="Checkpoint" actions={<Saved sequence={checkpoint.sequence} at={checkpoint.created_at} />}>
+        <Section
+          title="Checkpoint"
+          actions={<Time before={`no. ${number(checkpoint.sequence)}, `} at={checkpoint.created_at} />}
+        >
           <Json value={checkpoint.state ?? checkpoint} label="checkpoint" open={2} />
         </Section>
       )}
     </>
-  );
-}
-
-function Saved({ sequence, at }: { sequence: number; at: string }) {
-  return (
-    <span class="faint">
-      no. {number(sequence)}, <Time at={at} />
-    </span>
   );
 }
 

@@ -104,12 +104,15 @@ function stepSpans({ steps, waiting_for: waiting }: Job, run: Pick<TraceRow, 'fr
 }
 
 function stateOf(step: JobStep, isPending: boolean, awaits: boolean): Required<Pick<TraceRow, 'state' | 'look'>> {
-  if ('result' in step || step.result_bytes !== undefined) return { state: 'step done', look: GOOD };
-  if ('error' in step) return { state: 'step failed', look: BAD };
+  const { run } = step;
+  const kind = run ? (run.jobs === undefined ? 'child' : 'children') : 'step';
+  if ('result' in step || step.result_bytes !== undefined) return { state: `${kind} done`, look: GOOD };
+  if ('error' in step) return { state: `${kind} failed`, look: BAD };
   if (step.signal) return { state: 'signal received', look: ['green', 'events'] };
   if (step.tries !== undefined) return { state: `tried ${step.tries}×`, look: ['amber', 'waiting'] };
   if (step.begun) return { state: 'step begun', look: ['amber', 'waiting'] };
-  if (step.until === undefined) return { state: 'signal timed out', look: ['amber', 'waiting'] };
+  if (step.until === undefined) return { state: `${run ? kind : 'signal'} timed out`, look: ['amber', 'waiting'] };
+  if (run) return { state: `waits for the ${kind}`, look: WAITING };
   return { state: awaits ? 'waits for the signal' : isPending ? 'sleeps' : 'slept', look: WAITING };
 }
 
@@ -140,7 +143,10 @@ function wordsOf(entry: TimelineEntry): Pick<TraceRow, 'name' | 'brief' | 'look'
     case 'cancelled':
       return { name: 'Cancelled' };
     case 'discarded':
-      return { name: entry.dead_letter === true ? 'Became a dead letter' : 'Discarded', brief: text(reason) };
+      return {
+        name: entry.dead_letter === true ? 'Became a dead letter' : 'Discarded',
+        brief: text(reason)?.replaceAll('_', ' '),
+      };
     case 'progress':
       return { name: 'Progress', brief: `${percent(Number(progress))} ${text(message) ?? ''}` };
     case 'checkpoint':

@@ -1,9 +1,10 @@
 import { useState } from 'preact/hooks';
 import type { EnvelopeWaiting } from '../../../job/wire';
+import { StateBadge } from '../../components/badge';
 import { FormDialog, JsonField } from '../../components/form';
 import { Icon } from '../../components/icon';
-import { Button, Foreign, Left, Time, Told } from '../../components/text';
-import { api } from '../../core/api';
+import { Button, Foreign, JobLink, Left, Time, Told } from '../../components/text';
+import { api, useResource } from '../../core/api';
 import { parseExact } from '../../core/exact';
 import { href, segment } from '../../core/router';
 import { can } from '../../core/session';
@@ -25,7 +26,7 @@ const TITLES: Readonly<Record<Reason, string>> = {
   group: 'Its group may start no other job now',
   key_limit: 'Its limit key has reached its limit',
   no_handler: 'No handler accepts its type',
-  handler_down: 'Its handler is down',
+  handler_down: 'Its handler is stopped after errors',
   chunk: 'It waits for the other jobs of its call',
   behind: 'Other jobs are ahead of it',
   concurrency: 'The concurrency limit is reached',
@@ -66,26 +67,53 @@ const ALARMING: readonly Reason[] = [
 
 /** "Waiting for confirmed, 1 d 23 h left", or what is the matter. */
 function Title({ of: { reason, signal, until } }: { of: EnvelopeWaiting }) {
-  if (reason !== 'signal' || signal === undefined) {
-    return (
-      <>
-        <strong>{TITLES[reason] ?? reason}</strong>
-        {until && <Time before=" " at={until} />}
-      </>
-    );
-  }
   return (
     <strong>
-      Waiting for{' '}
-      <em>
-        <Foreign>{signal}</Foreign>
-      </em>
+      {signal === undefined ? (
+        (TITLES[reason] ?? reason)
+      ) : (
+        <>
+          Waiting for{' '}
+          <em>
+            <Foreign>{signal}</Foreign>
+          </em>
+        </>
+      )}
       {until && (
         <>
           , <Left until={until} /> left
         </>
       )}
     </strong>
+  );
+}
+
+/** How many jobs deep a wait for jobs is followed. */
+const DEEPEST = 3;
+
+/** The job that this one waits for, and the jobs that those wait for. */
+async function jobsBelow(job: Job, signal: AbortSignal): Promise<Job[]> {
+  const below: Job[] = [];
+  for (let at: Job = job; at.waiting_for?.reason === 'run' && at.waiting_for.job_id && below.length < DEEPEST; ) {
+    at = await api.get<Job>(`admin/jobs/${segment(at.waiting_for.job_id)}`, {}, signal);
+    below.push(at);
+  }
+  return below;
+}
+
+function Below({ of: job }: { of: Job }) {
+  const below = useResource((signal) => jobsBelow(job, signal), [job]);
+  return (
+    <ol class="relatives" aria-label="Jobs that it waits for">
+      {below.data?.map(({ id, type, state, waiting_for: waiting }) => (
+        <li key={id}>
+          <StateBadge state={state} />
+          <Foreign>{type}</Foreign>
+          <JobLink id={id} />
+          {waiting && <Title of={waiting} />}
+        </li>
+      ))}
+    </ol>
   );
 }
 
@@ -103,6 +131,7 @@ export function Waiting({ of: job, reload }: { of: Job; reload: () => void }) {
         <p>
           <Told text={waiting.detail} />
         </p>
+        {waiting.reason === 'run' && <Below of={job} />}
         <p class="faint">
           Since <Time at={waiting.since} />
           {remedy && (
@@ -113,7 +142,7 @@ export function Waiting({ of: job, reload }: { of: Job; reload: () => void }) {
           )}
         </p>
       </div>
-      {waiting.signal !== undefined && can('data:write') && (
+      {waiting.reason === 'signal' && can('data:write') && (
         <Button label="Send signal" onClick={() => setSending(true)} />
       )}
       {waiting.signal !== undefined && sending && (
