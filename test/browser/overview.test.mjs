@@ -69,8 +69,10 @@ describe('the overview', { timeout: 900_000 }, () => {
     await chart.locator('canvas').waitFor();
     const entry = (name) => chart.locator('.u-series').filter({ hasText: name });
     const time = () => entry('Time').locator('.u-value').textContent();
-    await entry('Time').waitFor();
-    assert.doesNotMatch(await chart.locator('.u-legend').innerText(), /[–-]/);
+    await entry('Enqueued').waitFor();
+    assert.equal(await chart.locator('.u-legend').innerText(), 'EnqueuedProcessedFailed');
+    const after = (cell) => getComputedStyle(cell, '::after').content;
+    assert.equal(await entry('Enqueued').locator('th').evaluate(after), 'none', 'no colon without a value');
     const { x, y, width } = await chart.locator('.u-over').boundingBox();
     const timeAt = async (place) => {
       await page.mouse.move(x + place, y + 40);

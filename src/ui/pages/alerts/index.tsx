@@ -73,7 +73,7 @@ function columns(subscriptions: readonly Webhook[]): Column<Alert>[] {
     }),
     column('when', 'Fires when', ({ metric, above, for: time }) => (
       <>
-        {METRICS[metric] ?? metric} is above {shownAs(metric, above)}
+        {METRICS[metric] ?? metric}: above {shownAs(metric, above)}
         <small class="under">{time === 'PT0S' ? 'at once' : `for ${span(time)}`}</small>
       </>
     )),

@@ -83,7 +83,7 @@ export function Deployment() {
                     icon="settings"
                     title="The code declares no queues, limits, schedules, webhooks or alert rules"
                   >
-                    <code>createTocsin</code> takes them.
+                    Pass them to <code>createTocsin</code>, and deploy.
                   </Empty>
                 }
               />
