@@ -79,9 +79,7 @@ export function facts(entries: readonly Fact[]): string {
 }
 
 /** A value as text: strings as they are, anything else as JSON. */
-export function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
-}
+export const textOf = (value: unknown): string => (typeof value === 'string' ? value : (JSON.stringify(value) ?? ''));
 
 function oneLine(value: unknown, longest = Number.POSITIVE_INFINITY): string {
   const text = onOneLine(textOf(value ?? ''));
@@ -146,4 +144,11 @@ export function whenText(time: string | undefined, now: number): string | undefi
 /** {@link whenText} with the time itself, for a single job. */
 export function timeText(time: string | undefined, now: number): string | undefined {
   return time === undefined ? undefined : `${time} (${whenText(time, now)})`;
+}
+
+/** A sentence of the server with its moments beside now: `It continues without it in 55m41s.` */
+export function readable(text: string, now: number): string {
+  return text.replace(/\b(at )?(\d{4}-\d\d-\d\dT[\d:.]+Z)/g, (_, at: string | undefined, time: string) =>
+    String(at ? whenText(time, now) : timeText(time, now)),
+  );
 }

@@ -2,7 +2,7 @@
 import type { JobLogLine, JobProgress, JobStep } from '../client/results';
 import type { WaitingReason } from '../job/waiting';
 import type { EnvelopeWaiting, JobEnvelope } from '../producer/envelope';
-import { lengthText, shellWord, textOf, timeText, whenText } from './output';
+import { lengthText, readable, shellWord, textOf, timeText, whenText } from './output';
 
 /** The explanation, as `--json` shows it beside the job. */
 export interface Explanation {
@@ -21,7 +21,7 @@ export function explain(job: JobEnvelope, steps: Record<string, JobStep>, now: n
   // A sleep on record keeps its moment: woken earlier, the handler would sleep again.
   const isKept = reason === 'snoozed' && Object.values(steps).some((step) => (step.until ?? 0) > Date.parse(since));
   const hint = isKept ? undefined : COMMANDS[reason]?.(job, waitingFor);
-  return { reason, text: detail, since, ...(until && { until }), ...(hint && { hint }) };
+  return { reason, text: readable(detail, now), since, ...(until && { until }), ...(hint && { hint }) };
 }
 
 const COMMANDS: { [Reason in WaitingReason]?: (job: JobEnvelope, waiting: EnvelopeWaiting) => string | undefined } = {
@@ -87,6 +87,8 @@ export function jobFacts(
 ): [name: string, value: unknown][] {
   const errors = job.errors ?? (job.error ? [job.error] : []);
   const { createdAt, startedAt, firstStartedAt, coalesced } = job;
+  // The attempt that sleeps is counted when it ends.
+  const isAsleep = /^(snoozed|signal|run)$/.test(job.waitingFor?.reason ?? '');
   const end = job.completedAt ?? job.cancelledAt ?? job.discardedAt;
   return [
     ['id', job.id],
@@ -94,10 +96,10 @@ export function jobFacts(
     ['queue', job.queue],
     ['state', job.state],
     ['args', textOf(job.args)],
-    ['attempts', `${job.attempt} of ${job.maxAttempts}`],
+    ['attempts', `${job.attempt + Number(isAsleep)} of ${job.maxAttempts}`],
     ['created', timeText(createdAt, now)],
     ['available', job.enqueuedAt === createdAt ? undefined : timeText(job.enqueuedAt, now)],
-    ['scheduled', job.state === 'scheduled' ? timeText(job.scheduledAt, now) : undefined],
+    [isAsleep ? 'continues' : 'scheduled', job.state === 'scheduled' ? timeText(job.scheduledAt, now) : undefined],
     ['stands for', coalesced && `${coalesced.calls} enqueues since ${timeText(coalesced.since, now)}`],
     ['next attempt', timeText(job.nextAttemptAt, now)],
     [firstStartedAt ? 'first run' : 'started', timeText(firstStartedAt ?? startedAt, now)],
@@ -115,7 +117,7 @@ export function jobFacts(
       .slice(-3)
       .map((error): [string, string] => [
         `error ${error.attempt}`,
-        `${error.type}: ${error.message.split('\n')[0]} (${error.occurredAt})`,
+        `${error.type}: ${error.message.split('\n')[0]} (${whenText(error.occurredAt, now)})`,
       ]),
   ];
 }
@@ -137,11 +139,11 @@ function progressText({ progress, message, data }: JobProgress): string | undefi
 export function stepText(step: JobStep, now: number): string {
   const time = (at: number) => timeText(new Date(at).toISOString(), now);
   if (step.signal) return `signal ${time(step.signal.at)}: ${textOf(step.signal.payload)}`;
-  if (step.timedOut) return 'timed out without a signal';
+  if (step.timedOut) return step.run ? 'timed out before its jobs ended' : 'timed out without a signal';
   if (step.error !== undefined) return `failed: ${textOf(step.error)}`;
   if (step.tries !== undefined)
     return `failed ${step.tries} times, again ${time(step.until ?? now)}: ${textOf(step.failed)}`;
-  if (step.until !== undefined) return `until ${time(step.until)}`;
+  if (step.until !== undefined) return `${step.run ? `waits for ${step.run.type} ` : ''}until ${time(step.until)}`;
   if (step.resultBytes !== undefined) return `done: ${step.resultBytes} bytes`;
   if (step.begun) return 'begun, not finished';
   return `done: ${textOf(step.result ?? null)}`;

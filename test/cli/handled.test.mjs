@@ -43,6 +43,26 @@ describe('tocsin', { timeout: 900_000 }, () => {
     assert.equal(await settings(), undefined);
   });
 
+  it('follows a wait for children to the deepest one, and says how to end that', async () => {
+    const { job } = await json('enqueue', 'order.nested', '3');
+    const { stdout } = await until('the deepest child to wait', LIMIT_MS, async () => {
+      const found = await run('why', job.id);
+      return found.stdout.includes('tocsin signal') && found;
+    });
+    const [reason, facts] = stdout.split('\n\n');
+    assert.match(
+      reason,
+      /\n {6}(\S+) \(order\.nested\): It waits for the signal packed: .+\n→ tocsin signal \1 packed$/,
+    );
+    assert.match(
+      reason,
+      /^It waits for job \S+ \(order\.nested\) in queue default\. It continues without it in 59m\d+s\./,
+    );
+    assert.doesNotMatch(reason, /\d{4}-\d\d-\d\dT/);
+    assert.match(facts, /^attempts +1 of 3$/m);
+    assert.match(stdout, /^below +waits for order\.nested until /m);
+  });
+
   it('says what a handler waits for, sends the signal, and shows the steps and the log', async () => {
     const { job } = await json('enqueue', 'order.fulfil', '17');
     const asked = await waiting(job.id, 'signal');

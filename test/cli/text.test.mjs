@@ -26,6 +26,12 @@ describe('why', () => {
     assert.deepEqual([reason, text, since], ['concurrency', '20 of 20 jobs run.', '2026-01-01T11:59:00.000Z']);
   });
 
+  it('says moments beside now', () => {
+    const detail = 'Last call at 2026-01-01T11:59:00.000Z: refused. It sleeps until 2026-01-01T14:00:00.000Z.';
+    const { text } = explain(waits({ reason: 'handler_down', detail }), {}, NOW);
+    assert.equal(text, 'Last call 1m ago: refused. It sleeps until 2026-01-01T14:00:00.000Z (in 2h).');
+  });
+
   it('names the command that ends the wait, as it can be pasted', () => {
     const cases = [
       [{ reason: 'queue_paused' }, 'tocsin queues resume mail'],
@@ -142,6 +148,9 @@ describe('output', () => {
       stepText({ until, tries: 2, failed }, NOW),
       'failed 2 times, again 2026-01-01T14:00:00.000Z (in 2h): {"type":"Refused","message":"no"}',
     );
+    const run = { queue: 'mail', type: 'email.send' };
+    assert.equal(stepText({ until, run }, NOW), 'waits for email.send until 2026-01-01T14:00:00.000Z (in 2h)');
+    assert.equal(stepText({ timedOut: true, run }, NOW), 'timed out before its jobs ended');
     const line = logText({ at: NOW, level: 'warn', message: 'a\nb', fields: { to: 'ada' } });
     assert.equal(line, '2026-01-01T12:00:00.000Z  WARN   a b  {"to":"ada"}');
   });

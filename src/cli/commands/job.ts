@@ -6,7 +6,7 @@ import { type Action, action, json } from '../command';
 import { orNone } from '../failure';
 import { brief, type Fact } from '../output';
 import { jobLine } from '../resource';
-import { explain, jobFacts, logText, stepText } from '../why';
+import { type Explanation, explain, jobFacts, logText, stepText } from '../why';
 
 /** Lines of the log that are shown beside a job. */
 const LAST_LINES = 5;
@@ -50,8 +50,8 @@ function about(name: string, summary: string, factsFirst: boolean): Action {
     ]);
     const now = terminal.now();
     const why = explain(job, steps, now);
-    const below = await waitsOf(tocsin, job, now);
-    const reason = [why.text, ...below, ...(why.hint ? [`→ ${why.hint}`] : [])].join('\n');
+    const { lines, hint = why.hint } = await waitsOf(tocsin, job, now);
+    const reason = [why.text, ...lines, ...(hint ? [`→ ${hint}`] : [])].join('\n');
     const [known, isCut] = brief(jobFacts(job, progress, now, log), members.full === true);
     const [done, areCut] = stepsOf(steps, now, members.full === true);
     const rest = isCut || areCut ? `Values end in "…" where they are cut. Show all: tocsin job ${id} --full` : '';
@@ -66,17 +66,23 @@ function about(name: string, summary: string, factsFirst: boolean): Action {
 /** How many jobs deep a wait for jobs is explained. */
 const DEEPEST = 3;
 
-/** Why the job that this one waits for does not run, and the job that this waits for. */
-async function waitsOf(tocsin: TocsinClient, job: JobEnvelope, now: number): Promise<string[]> {
+/** Why the jobs that this one waits for do not run, and the command that ends the wait of the deepest. */
+async function waitsOf(
+  tocsin: TocsinClient,
+  job: JobEnvelope,
+  now: number,
+): Promise<{ lines: string[]; hint?: string }> {
   const lines: string[] = [];
   let above: JobEnvelope | undefined = job;
+  let why: Explanation | undefined;
   while (above?.waitingFor?.reason === 'run' && above.waitingFor.jobId !== undefined && lines.length < DEEPEST) {
     const below: Promise<JobEnvelope> = tocsin.get(above.waitingFor.jobId);
     above = await orNone(below, undefined);
-    if (above)
-      lines.push(`${'  '.repeat(lines.length + 1)}${above.id} (${above.type}): ${explain(above, {}, now).text}`);
+    why = above && explain(above, {}, now);
+    if (above && why) lines.push(`${'  '.repeat(lines.length + 1)}${above.id} (${above.type}): ${why.text}`);
   }
-  return lines;
+  // Without its steps it is unknown whether a sleep could be cut short.
+  return { lines, ...(why?.hint && why.reason !== 'snoozed' && { hint: why.hint }) };
 }
 
 /** The records as the server writes them: their names are the handler's, so printing must not rename them. */
@@ -96,6 +102,4 @@ function stepsOf(steps: Record<string, JobStep>, now: number, full: boolean): [t
   return [left > 0 ? `… and ${left} earlier steps\n${text}` : text, isCut || left > 0];
 }
 
-function logOf(lines: readonly JobLogLine[]): string {
-  return lines.map(logText).join('\n');
-}
+const logOf = (lines: readonly JobLogLine[]): string => lines.map(logText).join('\n');

@@ -53,21 +53,15 @@ function addTo(text: string, path: readonly string[], write: (indent: string) =>
   return `${text.slice(0, end)},${comment}${eol}${indent}${write(indent)}${comma}${rest}`;
 }
 
-function beginsLine(text: string, node: Node): boolean {
-  return /(^|\n)[ \t]*$/.test(text.slice(0, node.offset));
-}
+const beginsLine = (text: string, node: Node): boolean => /(^|\n)[ \t]*$/.test(text.slice(0, node.offset));
 
 function lineIndent(text: string, offset: number): string {
   return /[ \t]*/.exec(text.slice(text.lastIndexOf('\n', offset - 1) + 1))?.[0] ?? '';
 }
 
-function eolOf(text: string): string {
-  return text.includes('\r\n') ? '\r\n' : '\n';
-}
+const eolOf = (text: string): string => (text.includes('\r\n') ? '\r\n' : '\n');
 
-function unitOf(text: string): string {
-  return /^([ \t]+)\S/m.exec(text)?.[1] ?? '  ';
-}
+const unitOf = (text: string): string => /^([ \t]+)\S/m.exec(text)?.[1] ?? '  ';
 
 /** Objects of the file's top level over several lines, everything else on one. */
 function pretty(value: unknown, indent: string, text: string): string {

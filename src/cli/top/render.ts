@@ -108,9 +108,7 @@ function bodyLines(state: TopState, view: View, width: number, room: number): Li
 /** Columns before each row: whether it is selected. */
 const MARGIN = 2;
 
-function chosen(line: Line, width: number): Line {
-  return [{ text: fitTo(bare(line), width), tone: 'chosen' }];
-}
+const chosen = (line: Line, width: number): Line => [{ text: fitTo(bare(line), width), tone: 'chosen' }];
 
 function problemLines({ problem }: TopState): Line[] {
   if (!problem) return [];

@@ -58,6 +58,4 @@ const STATES: Readonly<Record<string, Tone>> = {
   off: 'faint',
 };
 
-export function toneOf(state: string): Tone {
-  return own(STATES, state) ?? 'plain';
-}
+export const toneOf = (state: string): Tone => own(STATES, state) ?? 'plain';

@@ -5,9 +5,7 @@ import { onOneLine } from '../output';
 const JOINERS = /[\u200b-\u200d\u2060]|[\ufe00-\ufe0f]|\ufeff|\p{Emoji_Modifier}|[\u{e0000}-\u{e0fff}]/gu;
 
 /** What others wrote, as one line that neither steers the terminal nor turns its direction. */
-export function foreign(text: string): string {
-  return onOneLine(text).replace(JOINERS, '').trim();
-}
+export const foreign = (text: string): string => onOneLine(text).replace(JOINERS, '').trim();
 
 /** A value in words, without the marks of JSON: `to: ada, items: (1, 2)`. */
 export function valueText(value: unknown, isInner = false): string {

@@ -26,6 +26,11 @@ const handlers = defineHandlers({
     await ctx.waitFor('approved by boss');
     await ctx.sleep('delivery', '3d');
   },
+  'order.nested': async (job, ctx) => {
+    const [depth = 0] = job.args as [number?];
+    if (depth > 0) await ctx.run('below', 'order.nested', [depth - 1], { timeout: '1h' });
+    else await ctx.waitFor('packed');
+  },
   'order.counted': async (_, ctx) => {
     for (let n = 1; n <= 25; n++) await ctx.step(`count ${n}`, () => ({ n, text: n === 25 ? 'x'.repeat(1_000) : '' }));
     await ctx.waitFor('counted');
