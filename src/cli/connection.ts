@@ -34,9 +34,7 @@ export function endpointOf(options: ConnectionOptions, env: Terminal['env']): En
 }
 
 /** An address as it may be printed, whatever is wrong with it: what stands before an @ is secret. */
-export function withoutPassword(url: string): string {
-  return url.replace(/^([a-z][a-z0-9+.-]*:\/\/)?.*@/is, '$1…@');
-}
+export const withoutPassword = (url: string): string => url.replace(/^([a-z][a-z0-9+.-]*:\/\/)?.*@/is, '$1…@');
 
 /** Repetitions of a failed request, where it may be repeated, after short pauses: a human waits. */
 const RETRY = { attempts: 3, baseMs: 100, maxMs: 2_000 } as const;

@@ -93,6 +93,7 @@ function usageFailure(error: CommanderError, program: Command, args: readonly st
   const command = args.flatMap((arg) => program.commands.find((one) => one.name() === arg) ?? [])[0];
   // An option that stands before it is not one of the program; what follows may be a key.
   const name = command?.name() ?? '';
+  const below = command?.commands.find((one) => args.includes(one.name()));
   const isValue =
     error.code === 'commander.excessArguments' && (!command?.commands.length || !first.includes(`'${name}'`));
   const suggestion = rest.join(' ').replace(/[()]/g, '').trim();
@@ -104,7 +105,7 @@ function usageFailure(error: CommanderError, program: Command, args: readonly st
       suggestion ||
       (isValue && QUOTE) ||
       (error.code === 'commander.unknownOption' && args[0]?.startsWith('-') && BEHIND) ||
-      [program.name(), name, '--help'].filter(Boolean).join(' '),
+      [program.name(), name, below?.name(), '--help'].filter(Boolean).join(' '),
     exitCode: EXIT.usage,
   };
 }

@@ -74,6 +74,8 @@ it('a command that is not there, or behind its options, is not treated as a valu
   assert.match(before.stderr, /Unknown option '--key'\n→ Write options behind the command: /);
   const wrong = await tocsin(['queues', '--kee', 'top']);
   assert.match(wrong.stderr, /Unknown option '--kee'\n→ /);
+  const below = await tocsin(['dead', 'retry', '--yes']);
+  assert.match(below.stderr, /Unknown option '--yes'\n→ tocsin dead retry --help\n$/);
 });
 
 it('a value that the shell has cut into words must be quoted', async () => {

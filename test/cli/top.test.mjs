@@ -201,7 +201,7 @@ describe('the screen of top', () => {
     assert.match(text, /alert +mail fails: error rate was 50 %, above 20 %, in mail, fires since 3m ago/);
     assert.doesNotMatch(text, /in api/);
     assert.match(text, /waits +mail: No handler takes email\.send\./);
-    assert.match(text, /available 4 .* active 2/);
+    assert.match(text, /jobs +available 4 · active 2\n/);
     assert.match(text, /12 enqueued · 12 done · 0 failed/);
     assert.match(text, /oldest waits +1h/);
     assert.match(text, /handler down +EMAIL stopped ECONNREFUSED/);
@@ -362,13 +362,14 @@ describe('keys of top', () => {
     const text = screen(at({ page: 'job', name: 'a' }, story), 130, 30).join('\n');
     assert.match(text, /args +\(to: ada, cc: \(bob, eve\)\)/);
     assert.match(text, /progress +progress 0\.5 · data \(page: 4\)/);
-    const configuration = { maxDepth: 10, retention: { completed: '2d' } };
+    const backpressure = { enabled: false, strategy: 'reject', threshold: null, currentDepth: 0, state: 'normal' };
+    const configuration = { maxDepth: 10, retention: { completed: '2d' }, backpressure };
     const queue = {
       ...queueItem('mail', { configuration }),
       waitingFor: { reason: 'starting', detail: 'It is about to.' },
     };
     const shown = screen(at({ page: 'queue', name: 'mail' }, { ...jobsAnswer(), queue }), 130, 30).join('\n');
-    assert.match(shown, /settings +max depth: 10, retention: \(completed: 2d\)/);
+    assert.match(shown, /settings +max depth: 10, retention: \(completed: 2d\) *\n/);
     assert.match(shown, /why +It is about to\./);
     assert.doesNotMatch(text + shown, /[{}"]/);
   });

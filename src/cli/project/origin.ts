@@ -25,9 +25,7 @@ export function originFor(
   return /^(?:git|https?:|github:|gitlab:|bitbucket:)|^[^@:]+\/[^@]+$/.test(spec) ? spec : undefined;
 }
 
-function fileSpec(folder: string, path: string): string {
-  return `file:${relative(folder, path).split(sep).join('/')}`;
-}
+const fileSpec = (folder: string, path: string): string => `file:${relative(folder, path).split(sep).join('/')}`;
 
 /** The project, or the cache of npx, that has this package among its dependencies. */
 function installerOf(program: string): { base: string; spec: string } | undefined {

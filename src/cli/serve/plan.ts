@@ -79,9 +79,7 @@ function readTable(given: unknown): Record<string, unknown> {
   throw new CliError('HANDLERS is not a JSON object.', 'Write it like {"email.*": "EMAIL"}.');
 }
 
-function bindingOf(entry: unknown): unknown {
-  return isObject(entry) ? entry.binding : entry;
-}
+const bindingOf = (entry: unknown): unknown => (isObject(entry) ? entry.binding : entry);
 
 /** A binding for a Worker: `shop-jobs` is SHOP_JOBS. */
 function freeName(name: string, queue: ServedWorker, bound: readonly { binding: string }[]): string {

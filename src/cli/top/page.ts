@@ -2,6 +2,7 @@ import type { QueueEvent } from '../../client/event';
 import { parametersFrom } from '../../client/pages';
 import type { Scope } from '../../job/access';
 import { lengthText, whenText } from '../output';
+import { JOB_STATES } from '../states';
 import type { Layout, Column as ViewColumn } from '../views';
 import type { Api } from './api';
 import { type Span, toneOf } from './style';
@@ -144,6 +145,10 @@ export const stateCell = (state: string): Span => ({ text: foreign(state), tone:
 export const bad = (text: string): Span => ({ text, tone: 'bad' });
 export const warn = (text: string): Span => ({ text, tone: 'warn' });
 export const faint = (text: string): Span => ({ text, tone: 'faint' });
+
+/** `scheduled 1 · completed 8`: the states that have jobs, in the order of their lives. */
+export const countsText = (counts: { readonly [state: string]: number } = {}): string =>
+  JOB_STATES.flatMap((state) => (counts[state] ? `${state} ${numberText(counts[state])}` : [])).join(' · ') || 'none';
 
 export const numberText = (value: number): string => value.toLocaleString('en');
 

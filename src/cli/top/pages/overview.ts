@@ -2,10 +2,10 @@ import type { Alert } from '../../../client/alerts';
 import type { MaintenanceState } from '../../../client/maintenance';
 import type { TargetStatus } from '../../../client/targets';
 import type { WorkerCounts } from '../../../client/workers';
-import { lengthText } from '../../output';
+import { lengthText, readable } from '../../output';
 import { JOB_STATES } from '../../states';
 import type { Api } from '../api';
-import { ageText, bad, definePage, type Fact, lastsText, numberText, warn } from '../page';
+import { ageText, bad, countsText, definePage, type Fact, lastsText, numberText, warn } from '../page';
 import { foreign } from '../text';
 import {
   askQueues,
@@ -78,7 +78,7 @@ function alertFacts(alerts: readonly Alert[], now: number): Fact[] {
 
 function factsOf({ items, total, maintenance, alerts, targets, workers }: Overview, now: number): Fact[] {
   const sum = (read: (item: (typeof items)[number]) => number) => items.reduce((all, item) => all + read(item), 0);
-  const states = JOB_STATES.map((state) => `${state} ${numberText(sum(({ counts }) => counts[state] ?? 0))}`);
+  const counts = JOB_STATES.map((state) => [state, sum((item) => item.counts[state] ?? 0)]);
   const done = sum(({ throughput }) => throughput.processedPerMinute);
   const failed = sum(({ throughput }) => throughput.failedPerMinute);
   const enqueued = sum(({ throughput }) => throughput.enqueuedPerMinute);
@@ -86,7 +86,9 @@ function factsOf({ items, total, maintenance, alerts, targets, workers }: Overvi
   const share = done + failed === 0 ? 0 : failed / (done + failed);
   const down = targets.filter(({ state }) => state !== 'up');
   const stuck = items.flatMap(({ name, waitingFor }): Fact[] =>
-    waitingFor && STUCK.test(waitingFor.reason) ? [['waits', warn(foreign(`${name}: ${waitingFor.detail}`))]] : [],
+    waitingFor && STUCK.test(waitingFor.reason)
+      ? [['waits', warn(foreign(`${name}: ${readable(waitingFor.detail, now)}`))]]
+      : [],
   );
   const { enabled, reason, startedAt, endsAt } = maintenance;
   const since = `since ${ageText(startedAt, now)}${endsAt ? `, ends ${ageText(endsAt, now)}` : ''}`;
@@ -94,7 +96,7 @@ function factsOf({ items, total, maintenance, alerts, targets, workers }: Overvi
     ['maintenance', enabled ? warn([since, reason && foreign(reason)].filter(Boolean).join(': ')) : undefined],
     ...alertFacts(alerts, now),
     ...stuck.slice(0, MOST_REASONS),
-    ['jobs', states.join(' · ')],
+    ['jobs', countsText(Object.fromEntries(counts))],
     ['per minute', paceText(enqueued, done, failed)],
     ['errors', percent(share)],
     ['oldest waits', lastsText(oldest, now)],

@@ -1,13 +1,14 @@
 import { pathTo } from '../../../client/transport';
 import { wired } from '../../../producer/names';
+import { readable } from '../../output';
 import { JOB_STATES } from '../../states';
-import { definePage, type Fact, lastsText, msText, numberText, stateCell } from '../page';
+import { countsText, definePage, type Fact, lastsText, msText, numberText, stateCell } from '../page';
 import { foreign, valueText } from '../text';
 import { askJobs, type JobAnswer, loadJobs, receiveJobs, showJobs } from './job-list';
 import { paceText, percent, type QueueItem } from './queue-list';
 
 interface QueueAnswer extends JobAnswer {
-  queue: QueueItem & { configuration?: object };
+  queue: QueueItem & { configuration?: { backpressure?: { enabled: boolean } } };
 }
 
 const find = (name: string) => pathTo`/admin/queues/${name}`;
@@ -55,13 +56,14 @@ function factsOf(
 ): Fact[] {
   const { processedPerMinute: done, failedPerMinute: failed, enqueuedPerMinute: enqueued } = throughput;
   const { limit, active } = rest.concurrency;
-  const { configuration = {} } = rest;
+  const { backpressure, ...configuration } = rest.configuration ?? {};
+  if (backpressure?.enabled) Object.assign(configuration, { backpressure });
   const times = (['p50', 'p95', 'p99'] as const).map((part) => `${part} ${msText(latencyMs[part])}`);
   return [
     ['queue', foreign(name)],
     ['status', stateCell(status)],
-    ['why', rest.waitingFor ? foreign(rest.waitingFor.detail) : undefined],
-    ['jobs', JOB_STATES.map((state) => `${state} ${numberText(counts[state] ?? 0)}`).join(' · ')],
+    ['why', rest.waitingFor ? foreign(readable(rest.waitingFor.detail, now)) : undefined],
+    ['jobs', countsText(counts)],
     ['per minute', paceText(enqueued, done, failed)],
     ['errors', percent(errorRate)],
     ['takes', `${times.join(' · ')} · waits p95 ${msText(queueTimeMs.p95)}`],

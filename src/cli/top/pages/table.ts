@@ -11,6 +11,7 @@ import { JOB_STATES } from '../../states';
 import { ago, type Column, FAILURES } from '../../views';
 import {
   ageText,
+  countsText,
   definePage,
   listOf,
   numberText,
@@ -215,7 +216,10 @@ const jobs = definePage<JobAnswer>({
   show: (answer, { q, fingerprint }, now) => ({
     facts: [
       ['failures', fingerprint || undefined],
-      ['in each state', answer.counts && countsText(answer)],
+      [
+        'in each state',
+        answer.counts && `${countsText(answer.counts)}${answer.countsExact === false ? ' (at least)' : ''}`,
+      ],
       ['searched', q && answer.more ? warn(`the newest ${answer.searched} jobs; there are more`) : undefined],
     ],
     ...showJobs(answer, now),
@@ -223,12 +227,6 @@ const jobs = definePage<JobAnswer>({
   receive: (answer, events) => receiveJobs(answer, events),
   ask: askJobs,
 });
-
-function countsText({ counts, countsExact }: JobAnswer): string {
-  const some = JOB_STATES.filter((state) => (counts?.[state] ?? 0) > 0);
-  const text = some.map((state) => `${state} ${numberText(counts?.[state] ?? 0)}`).join(' · ');
-  return `${text || 'none'}${countsExact === false ? ' (at least)' : ''}`;
-}
 
 const queues = definePage<QueuesAnswer>({
   ...{ id: 'queues', title: 'Queues', key: 'q', scope: 'admin:read' },
@@ -246,6 +244,4 @@ export const PAGES: readonly Page<unknown>[] = [
   ...[workers, limits, events, webhooks, audit, settings],
 ];
 
-export function pageOf(id: PageId): Page<unknown> {
-  return PAGES.find((page) => page.id === id) ?? overview;
-}
+export const pageOf = (id: PageId): Page<unknown> => PAGES.find((page) => page.id === id) ?? overview;
