@@ -60,6 +60,7 @@ export class Ledger {
   #accepted = new Set();
   #ended = new Set();
   #watchers = new Set();
+  #listeners = new Set();
   lastRunAt = 0;
 
   addJob(job) {
@@ -104,6 +105,21 @@ export class Ledger {
     this[list].push({ ...told, seenAt: Date.now() });
     this.lastRunAt = Date.now();
     if (told.event === 'end') this.settle(told.token);
+    for (const listener of this.#listeners) listener(list, told);
+  }
+
+  /** Waits until a handler tells such an event, for `limitMs` at most. */
+  async hears(list, event, limitMs) {
+    await new Promise((resolve) => {
+      const listener = (where, told) => where === list && told.event === event && done();
+      const timer = setTimeout(() => done(), limitMs);
+      const done = () => {
+        clearTimeout(timer);
+        this.#listeners.delete(listener);
+        resolve();
+      };
+      this.#listeners.add(listener);
+    });
   }
 
   /** Ids of the jobs of a queue that were accepted by now. */

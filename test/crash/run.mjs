@@ -52,6 +52,9 @@ const ACTORS = {
     Object.keys(OPS_QUEUES).map((name) => [name, [1, (world, random) => operate(world, random, name)]]),
   ),
 };
+/** What is told a moment before a queue sends children, or their ends, to another one; and how long before, ms. */
+const AIMS = { waiting: [45, 90], end: [0, 12] };
+const AIM_LIMIT_MS = 300;
 const WORKERS = 10;
 /** Every so many rounds nobody touches the server after its restart. */
 const QUIET_EVERY = 4;
@@ -103,11 +106,15 @@ const world = (name, isOver) => ({
 });
 
 /** Kills the server, and starts it again on the same storage. */
-async function crash({ withinMs = 60, downMs = 0, burst = [] } = {}) {
+async function crash({ withinMs = 60, downMs = 0, burst = [], aim } = {}) {
   gate.close();
   // However slow the machine is: once the first of a burst is answered, the others are on their way.
   if (burst.length > 0 && random.chance(0.7)) await Promise.race([...burst, delay(1_000)]);
   await delay(random.int(0, withinMs));
+  if (aim) {
+    await ledger.hears('children', aim, AIM_LIMIT_MS);
+    await delay(random.int(...AIMS[aim]));
+  }
   ledger.kills.push(Date.now());
   const { comesBack } = await server.kill();
   const down = { from: Date.now() };
@@ -242,7 +249,8 @@ async function run() {
     } else {
       const downMs = phase.round % 3 === 0 || random.chance(0.2) ? random.int(1_500, 4_500) : 0;
       const burst = random.chance(0.7) ? sendBurst(host) : [];
-      await crash({ withinMs: random.pick([5, 30, 100]), downMs, burst });
+      const aim = random.chance(0.6) ? random.pick(Object.keys(AIMS)) : undefined;
+      await crash({ withinMs: random.pick([5, 30, 100]), downMs, burst, aim });
     }
     const { enqueues, runs } = ledger;
     say(`round ${phase.round}: killed after ${loadMs} ms; ${enqueues.length} enqueues, ${runs.length} runs so far`);
