@@ -25,7 +25,7 @@ const LINES = {
   library: 750,
   locks: 479,
   producer: 939,
-  queue: 26_365,
+  queue: 26_366,
   rpc: 1_747,
   testing: 954,
   ui: 12_529,

@@ -472,10 +472,15 @@ it('nothing that is sent about a job on its way to another queue is lost', async
   await server.call('DELETE', `${V1}/queues/${queue}`, { strategy: 'move', target_queue: there });
   await server.ack(waiting.children[0]?.id, { result: 7 });
   await server.ok(200, 'DELETE', `${V1}/jobs/${asked}`);
-  expect(await server.call('GET', `${V1}/jobs/${waiting.id}`)).toMatchObject({
-    status: 503,
-    body: { error: { retryable: true, message: expect.stringContaining(`is on its way to queue ${there}`) } },
-  });
+  for (const call of [
+    () => server.call('GET', `${V1}/jobs/${waiting.id}`),
+    () => server.call('POST', `${V1}/jobs/${waiting.id}/signals/go`, { payload: 1 }),
+  ]) {
+    expect(await call()).toMatchObject({
+      status: 503,
+      body: { error: { retryable: true, message: expect.stringContaining(`is on its way to queue ${there}`) } },
+    });
+  }
   works();
   let now = T0;
   await until(async () => {
