@@ -19,6 +19,9 @@ const MAX_WORDS = 25;
 
 const SECTIONS = ['guides', 'operate', 'reference', 'start'];
 
+/** One file for coding agents, which the package has, too. */
+const SKILL = 'skill';
+
 /** The top-level blocks of a document that are not code. */
 function blocksOf(path) {
   return lexer(readFileSync(join(root, path), 'utf8')).filter(({ type }) => type !== 'code');
@@ -78,9 +81,10 @@ describe('the documents', () => {
     assert.deepEqual(empty, []);
   });
 
-  it('lie in four sections', () => {
+  it('lie in four sections, and the skill beside them', () => {
     const entries = readdirSync(join(root, 'docs'), { withFileTypes: true });
     const folders = entries.filter((entry) => entry.isDirectory() && !entry.name.startsWith('.'));
-    assert.deepEqual(folders.map(({ name }) => name).sort(), SECTIONS);
+    assert.deepEqual(folders.map(({ name }) => name).sort(), [...SECTIONS, SKILL].sort());
+    assert.deepEqual(readdirSync(join(root, 'docs', SKILL)), ['SKILL.md']);
   });
 });

@@ -196,11 +196,12 @@ describe('the packed package', () => {
   });
   after(() => rmSync(project, { recursive: true, force: true }));
 
-  it('holds the built libraries and no sources', () => {
+  it('holds the built libraries, the skill for coding agents and no sources', () => {
     assert.deepEqual(
       readdirSync(installed).sort(),
-      ['LICENSE', 'README.md', 'dist', 'package.json'].filter(exists(installed)),
+      ['LICENSE', 'README.md', 'dist', 'docs', 'package.json'].filter(exists(installed)),
     );
+    assert.deepEqual(readdirSync(join(installed, 'docs'), { recursive: true }).sort(), ['skill', 'skill/SKILL.md']);
     assert.ok(readdirSync(join(installed, 'dist/handler')).includes('index.js'));
     assert.ok(readdirSync(join(installed, 'dist/client')).includes('index.d.ts'));
   });
