@@ -5,15 +5,19 @@ const SHARED = 'reference/api/shared.md';
 
 /**
  * @param {object} document OpenAPI 3.1
- * @returns {{ path: string, text: string }[]}
+ * @returns {{ path: string, text: string, about: string }[]} `about` is one line
  */
 export function apiPages(document) {
   const pages = new Pages(document);
   const resources = [...pages.operations.keys()].sort();
   return [
-    { path: 'reference/api/index.md', text: pages.contents(resources) },
-    ...resources.map((resource) => ({ path: fileOf(resource), text: pages.resource(resource) })),
-    { path: SHARED, text: pages.shared() },
+    { path: 'reference/api/index.md', text: pages.contents(resources), about: 'every route, with its page.' },
+    ...resources.map((resource) => ({
+      path: fileOf(resource),
+      text: pages.resource(resource),
+      about: pages.about(resource),
+    })),
+    { path: SHARED, text: pages.shared(), about: 'shapes that several resources use.' },
   ];
 }
 
@@ -63,6 +67,13 @@ class Pages {
     const parts = this.operations.get(resource).map((entry) => this.#operation(entry));
     const schemas = this.#schemasAt(fileOf(resource));
     return `# ${titleOf(resource)}\n\n${parts.join('\n')}${schemas.length > 0 ? `\n## Shapes\n\n${schemas.join('\n')}` : ''}`;
+  }
+
+  /** The first few operations of a resource, in one line. */
+  about(resource) {
+    const summaries = this.operations.get(resource).map(({ operation }) => plain(operation.summary));
+    const first = summaries.slice(0, 3).map((text) => text.charAt(0).toLowerCase() + text.slice(1));
+    return `${first.join('; ')}${summaries.length > first.length ? '; and more' : ''}.`;
   }
 
   shared() {

@@ -6,11 +6,15 @@ import { copyFileSync, globSync, mkdirSync, readdirSync, readFileSync, statSync,
 import { basename, dirname, join } from 'node:path';
 import { apiPages } from './api.mjs';
 import { linksIn, pageOf, resolveLink, root } from './links.mjs';
+import { forModels, markdownOf } from './markdown.mjs';
 
 /** What the site shows as it is. */
 const ASSETS = 'docs/**/*.{png,json}';
 
-/** @param {string} folder that gets the pages, and the files beside them in `public` */
+/** Of a page that is found through a link only. */
+const ASIDE = 'search: false\nprev: false\nnext: false\noutline: false\n';
+
+/** @param {string} folder that gets the pages, and the files beside them in `public`: pictures, and each page as Markdown */
 export function stage(folder) {
   const write = (path, text) => {
     mkdirSync(dirname(join(folder, path)), { recursive: true });
@@ -23,8 +27,16 @@ export function stage(folder) {
     copyFileSync(join(root, asset), target);
   }
 
-  const api = apiPages(JSON.parse(readFileSync(join(root, 'docs/reference/openapi.json'), 'utf8')));
-  for (const { path, text } of api) write(path, text);
+  const markdown = new Map();
+  const writePage = (file, settings, text, source) => {
+    // A page may have settings of its own.
+    write(file, `---\n${settings}${text.startsWith('---\n') ? text.slice(4) : `---\n\n${text}`}`);
+    markdown.set(file, markdownOf(file, text, source));
+    write(`public/${file}`, markdown.get(file));
+  };
+
+  const document = JSON.parse(readFileSync(join(root, 'docs/reference/openapi.json'), 'utf8'));
+  for (const { path, text } of apiPages(document)) writePage(path, '', text);
 
   // The documents, then what they link, and what that links.
   const wanted = globSync('docs/**/*.md', { cwd: root }).sort();
@@ -33,9 +45,10 @@ export function stage(folder) {
     const page = pageOf(path);
     if (page === undefined) continue;
     const text = textOf(path);
+    const isDocument = path.endsWith('.md');
     // Its links are those of the file that it is made of.
-    write(page.file, text.startsWith('---\n') ? text : `---\nsource: ${path}\n---\n\n${text}`);
-    if (!path.endsWith('.md')) continue;
+    writePage(page.file, isDocument ? `source: ${path}\n` : ASIDE, text, path);
+    if (!isDocument) continue;
     for (const href of linksIn(text)) {
       const linked = resolveLink(path, href)?.path;
       if (linked === undefined || known.has(linked)) continue;
@@ -43,6 +56,10 @@ export function stage(folder) {
       wanted.push(linked);
     }
   }
+
+  const { list, full } = forModels(document, (file) => markdown.get(file));
+  write('public/llms.txt', list);
+  write('public/llms-full.txt', full);
 }
 
 /** A path of the project as a page. */
@@ -60,8 +77,6 @@ function textOf(path) {
   return aside(path, `${fence}text\n${text.trimEnd()}\n${fence}\n`);
 }
 
-/** A page that is found through a link only. */
 function aside(path, text) {
-  const settings = 'search: false\nprev: false\nnext: false\noutline: false\n';
-  return `---\n${settings}---\n\n# ${basename(path)}\n\n\`${path}\`\n\n${text}`;
+  return `# ${basename(path)}\n\n\`${path}\`\n\n${text}`;
 }

@@ -5,6 +5,7 @@ import { existsSync, globSync, readFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
 import { before, describe, it } from 'node:test';
 import { pathToFileURL } from 'node:url';
+import { lexer, walkTokens } from 'marked';
 import { root, wrangler } from './dev.mjs';
 
 const SITE = join(root, 'docs/.site/dist/site');
@@ -16,6 +17,9 @@ const addressOf = (path) =>
     .replace(/^docs\//, '/')
     .replace(/\.md$/, '')
     .replace(/\/README$/, '/');
+
+/** The Markdown of the page at an address, as a file of the site. */
+const markdownFile = (address) => `${address.replace(/\/$/, '/index').slice(1)}.md`;
 
 /** What a page that is served at an address is stored as. */
 const fileOf = (address) => join(SITE, address.endsWith('/') ? `${address}index.html` : `${address}.html`);
@@ -119,6 +123,73 @@ describe('the site of the documents', { timeout: 580_000 }, () => {
     }
     assert.ok(pictures > 5);
     assert.deepEqual(missing, []);
+  });
+
+  /** Every page but the one for what is not there. */
+  const found = () => without([...pages.keys()], '/404');
+  /** Files of the project that documents link are pages, too, and in no list. */
+  const listed = () => found().filter((address) => !address.startsWith('/project/'));
+  const served = (path) => readFileSync(join(SITE, path), 'utf8');
+
+  it('has each page as Markdown, with its title, and the page links it', () => {
+    for (const address of found()) {
+      const { html } = pages.get(address);
+      const file = markdownFile(address);
+      assert.ok(html.includes(`<link rel="alternate" type="text/markdown" href="/${file}">`), address);
+      const [, heading] = /<h1[^>]*>(.*?)<\/h1>/s.exec(html);
+      assert.equal(/^# (.*)$/m.exec(served(file))?.[1].replaceAll('`', ''), text(heading), file);
+    }
+    assert.equal(globSync('**/*.md', { cwd: SITE }).length, found().length);
+  });
+
+  it('has only links in Markdown that lead to Markdown or to other files, from wherever it is read', () => {
+    const broken = [];
+    let followed = 0;
+    for (const file of globSync('**/*.md', { cwd: SITE })) {
+      const targets = [];
+      const text = served(file);
+      walkTokens(lexer(text), ({ type, href, raw }) => {
+        if (type === 'link' || type === 'image') targets.push(href);
+        if (type === 'html') targets.push(...Array.from(raw.matchAll(/\bsrc(?:set)?="([^"]*)"/g), ([, path]) => path));
+      });
+      for (const target of targets.filter((href) => !/^[a-z][a-z0-9+.-]*:/i.test(href))) {
+        followed++;
+        const [path, anchor] = target.split('#');
+        const page = pages.get(path.replace(/(^|\/)index\.md$/, '$1').replace(/\.md$/, ''));
+        const isThere = path.startsWith('/') && existsSync(join(SITE, path)) && /\.\w+$/.test(path);
+        if (!isThere || (page && anchor && !page.ids.has(decodeURIComponent(anchor))))
+          broken.push(`${file}: ${target}`);
+      }
+    }
+    assert.ok(followed > 3_000, `only ${followed} were followed`);
+    assert.deepEqual(broken, []);
+  });
+
+  it('names in llms.txt each page once, and only pages that are there, each with what it is about', () => {
+    const list = served('llms.txt');
+    assert.match(list, /^# Tocsin\n\n> [^\n]+\n/);
+    const sections = list.split(/^## /m).slice(1);
+    assert.deepEqual(
+      sections.map((section) => section.split('\n')[0]),
+      ['Start', 'Guides', 'Operate', 'Reference', 'The API', 'Optional'],
+    );
+    const lines = sections.flatMap((section) => section.split('\n').slice(1)).filter((line) => line !== '');
+    assert.deepEqual(
+      lines.map((line) => /^- \[[^\]]+\]\(\/([^)]+)\): \S.*\.$/.exec(line)?.[1] ?? line).sort(),
+      listed().map(markdownFile).sort(),
+    );
+  });
+
+  it('has all of these pages in llms-full.txt, in the same order', () => {
+    const files = Array.from(served('llms.txt').matchAll(/^- \[[^\]]+\]\(\/([^)]+)\)/gm), ([, file]) => file);
+    const full = served('llms-full.txt');
+    let at = 0;
+    for (const file of files) {
+      const next = full.indexOf(`\nSource: /${file}\n\n${served(file).trim()}\n`, at);
+      assert.ok(next > 0, `${file} is not there after what llms.txt has before it`);
+      at = next;
+    }
+    assert.equal(full.match(/^Source: \/\S+\.md$/gm).length, files.length);
   });
 
   it('is deployed as static files of a Worker', async () => {

@@ -2,28 +2,19 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { defineConfig } from 'vitepress';
-import { apiPages, slugOf } from '../api.mjs';
-import { addressOf, linksIn, pageOf, resolveLink, root } from '../links.mjs';
+import { slugOf } from '../api.mjs';
+import { contents } from '../contents.mjs';
+import { addressOf, root } from '../links.mjs';
 
 const read = (path) => readFileSync(join(root, path), 'utf8');
-const titleOf = (text) => /^# (.*)$/m.exec(text)[1].replaceAll('`', '');
 
-/** A section of docs/README.md: its heading and the documents that it links, in their order. */
-const sections = read('docs/README.md')
-  .split(/^## /m)
-  .slice(1)
-  .map((section) => {
-    const paths = linksIn(section).map((href) => resolveLink('docs/README.md', href)?.path);
-    const items = paths.filter((path) => path?.endsWith('.md')).map((path) => ({ path, text: titleOf(read(path)) }));
-    return {
-      text: section.split('\n', 1)[0],
-      collapsed: false,
-      items: items.map(({ path, text }) => ({ text, link: pageOf(path).address })),
-    };
-  });
-
-const api = apiPages(JSON.parse(read('docs/reference/openapi.json')));
-const resources = api.map(({ path, text }) => ({ text: titleOf(text), link: `/${path.replace(/(index)?\.md$/, '')}` }));
+const { documents, api, project } = contents(JSON.parse(read('docs/reference/openapi.json')));
+const sectionOf = ({ text, items }, collapsed) => ({
+  text,
+  ...(collapsed !== undefined && { collapsed }),
+  items: items.map(({ title, address }) => ({ text: title, link: address })),
+});
+const sections = documents.map((section) => sectionOf(section, false));
 
 /** Braces are text, and no expressions of the page. */
 function withPlainBraces(md) {
@@ -59,6 +50,8 @@ export default defineConfig({
   description: 'A durable job queue on Cloudflare Workers and Durable Objects',
   lang: 'en',
   srcDir: 'dist/pages',
+  // The pages as Markdown are files of the site, and no pages.
+  srcExclude: ['public/**/*.md'],
   outDir: 'dist/site',
   cacheDir: 'node_modules/.vitepress',
   cleanUrls: true,
@@ -71,25 +64,15 @@ export default defineConfig({
       withPlainBraces(md);
     },
   },
+  transformHead: ({ page }) =>
+    page === '404.md' ? [] : [['link', { rel: 'alternate', type: 'text/markdown', href: `/${page}` }]],
   // A queue on the reader's own machine.
   ignoreDeadLinks: [/^http:\/\/localhost\b/],
   vite: { logLevel: 'warn', build: { chunkSizeWarningLimit: 4_000 } },
   themeConfig: {
     search: { provider: 'local', options: { detailedView: true } },
     nav: sections.map(({ text, items }) => ({ text, link: items[0].link })),
-    sidebar: [
-      ...sections,
-      { text: 'The API', collapsed: true, items: resources },
-      {
-        text: 'The project',
-        items: ['README.md', 'CHANGELOG.md', '.github/CONTRIBUTING.md', '.github/SECURITY.md', 'LICENSE'].map(
-          (path) => ({
-            text: path.endsWith('.md') ? titleOf(read(path)) : 'Licence',
-            link: pageOf(path).address,
-          }),
-        ),
-      },
-    ],
+    sidebar: [...sections, sectionOf(api, true), sectionOf(project)],
     outline: [2, 3],
   },
 });
