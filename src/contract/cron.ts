@@ -4,7 +4,7 @@ import type { MissedPolicy, SkipReason } from '../job/cron/missed';
 import type { JobState } from '../job/states';
 import type { JobEnvelope } from '../job/wire';
 import type { CursorQuery, Pagination, Time, Warned } from './common';
-import { del, get, patch, post, put } from './route';
+import { del, get, judges, patch, post, put } from './route';
 
 export type { MissedPolicy, OverlapPolicy };
 
@@ -240,10 +240,10 @@ const CHANGE = { judgesMembers: true, audit: 'cron.change' } as const;
 /** Below `/ojs/v1`. */
 export const crons = {
   /** Creates a schedule, or replaces the one with this name. */
-  save: post<{ body: CronDeclaration; 200: CronSaved; 201: CronSaved; errors: 409 | 422 }>('/cron', {
-    judgesMembers: true,
-    audit: 'cron.save',
-  }),
+  save: post<{ body: CronDeclaration; 200: CronSaved; 201: CronSaved; errors: 409 | 422 }>(
+    '/cron',
+    judges('cron.save'),
+  ),
   /** Lists the schedules. */
   list: get<{ query: CronQuery; 200: CronList }>('/cron'),
   /** Lists the schedules as the dashboard reads them. */

@@ -7,7 +7,7 @@ import type { EnvelopeWaiting } from '../job/wire';
 import type { Continued, CursorQuery, OperationPreview, Page, PageQuery, Spreading, Time } from './common';
 import type { QueueGroupList } from './queue-groups';
 import type { Backpressure, Overflow, QueueConfig, QueueConfigChange } from './queue-settings';
-import { del, get, onQueue, post, put } from './route';
+import { del, get, judges, onQueue, post, put } from './route';
 import type { Minute, Pace, StateCounts } from './stats';
 
 export type * from './queue-groups';
@@ -299,10 +299,7 @@ export const queues = {
 /** Below `/ojs/v1`. */
 export const queueManagement = {
   /** Creates a queue with settings. One exists from its first job on; this sets it up before. */
-  create: post<{ body: QueueCreation; 201: QueueCreated; errors: 409 | 422 }>('/queues', {
-    judgesMembers: true,
-    audit: 'queue.create',
-  }),
+  create: post<{ body: QueueCreation; 201: QueueCreated; errors: 409 | 422 }>('/queues', judges('queue.create')),
   /** Drains a queue: it hands out its jobs but accepts none. */
   drain: post<{ 200: QueueDraining; errors: 404 }>('/queues/:name/drain', onQueue('queue.drain')),
   /** Deletes jobs of a queue permanently. A longer purge continues by itself. */

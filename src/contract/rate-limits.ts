@@ -98,6 +98,8 @@ interface QueuesQuery {
   queue?: string;
 }
 
+type Overriding = { body: RateLimitOverride; 200: RateLimitOverridden; errors: 404 | 409 };
+
 /** Below `/ojs/v1`. */
 export const rateLimits = {
   /** Lists the keys that limit jobs. */
@@ -105,14 +107,11 @@ export const rateLimits = {
   /** Shows a limit key and its use in each queue. */
   show: get<{ query: QueuesQuery; 200: RateLimitStatus; errors: 404 }>('/rate-limits/:key'),
   /** Overrides the limits of a key in every queue. */
-  override: put<{ body: RateLimitOverride; 200: RateLimitOverridden; errors: 404 | 409 }>('/rate-limits/:key', {
+  override: put<Overriding>('/rate-limits/:key', {
     audit: 'limit.override',
   }),
   /** Overrides the limits of a key, under another path. */
-  overrideBelow: put<{ body: RateLimitOverride; 200: RateLimitOverridden; errors: 404 | 409 }>(
-    '/rate-limits/:key/override',
-    { audit: 'limit.override' },
-  ),
+  overrideBelow: put<Overriding>('/rate-limits/:key/override', { audit: 'limit.override' }),
   /** Removes the override of a key: its own limits apply again. */
   restore: del<{ 204: null; errors: 404 }>('/rate-limits/:key/override', { audit: 'limit.restore' }),
 };

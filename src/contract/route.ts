@@ -68,6 +68,10 @@ export const ENQUEUE: RouteRules = { ...DATA, bound: 'enqueue', takesIdempotency
 export const onJob = (audit: string): RouteRules => ({ bound: 'job', audit });
 export const onQueue = (audit: string): RouteRules => ({ bound: 'queue', audit });
 
+/** An operator's write where others only read, and one that judges the members it gets by itself. */
+export const operates = (audit: string): RouteRules => ({ scope: 'admin:write', audit });
+export const judges = (audit: string): RouteRules => ({ judgesMembers: true, audit });
+
 /** An operation on many jobs, and one that removes them. @param audit its name in the audit log */
 export const onMany = (audit: string): RouteRules => ({ bound: 'list', audit, takesIdempotencyKey: true });
 export const removesMany = (audit: string): RouteRules => ({ ...onMany(audit), scope: 'admin:purge' });

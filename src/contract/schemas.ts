@@ -1,6 +1,6 @@
 /** The schemas of job arguments: below `/admin` by type and version, else by URI too, as the OJS SDKs have it. */
 import type { CursorQuery, Page, Spreading, Time } from './common';
-import { del, get, post, put } from './route';
+import { del, get, operates, post, put } from './route';
 
 /** A version of the schema of a job type. */
 export interface ArgsSchema {
@@ -64,21 +64,15 @@ export const schemas = {
   /** Lists the schemas of job arguments. */
   list: get<{ query: CursorQuery; 200: SchemaList }>('/schemas'),
   /** Registers a version of a schema. It is never replaced by another one. */
-  register: post<{ body: NamedSchemaRequest; 201: SchemaChanged; errors: 409 }>('/schemas', {
-    scope: 'admin:write',
-    audit: 'schema.put',
-  }),
+  register: post<{ body: NamedSchemaRequest; 201: SchemaChanged; errors: 409 }>('/schemas', operates('schema.put')),
   /** Lists the versions of a schema. */
   versions: get<{ 200: SchemaVersions; errors: 404 }>('/schemas/:name/versions'),
   /** Removes a version of a schema. */
-  removeVersion: del<{ 200: SchemasRemoved; errors: 404 }>('/schemas/:name/:version', {
-    scope: 'admin:write',
-    audit: 'schema.delete',
-  }),
+  removeVersion: del<{ 200: SchemasRemoved; errors: 404 }>('/schemas/:name/:version', operates('schema.delete')),
   /** Shows the latest version of a schema, or the schema of a URI. */
   show: get<{ 200: SchemaAnswer; errors: 404 }>('/schemas/:name'),
   /** Removes the schema of a URI, or all versions of a type. */
-  remove: del<{ 200: SchemasRemoved; errors: 404 }>('/schemas/:name', { scope: 'admin:write', audit: 'schema.delete' }),
+  remove: del<{ 200: SchemasRemoved; errors: 404 }>('/schemas/:name', operates('schema.delete')),
 };
 
 /** Below `/ojs/v1/admin`. */

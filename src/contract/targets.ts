@@ -1,6 +1,6 @@
 /** The handler Workers that jobs are pushed to, as the queues see them. */
 import type { CursorQuery, Time } from './common';
-import { get, post } from './route';
+import { get, operates, post } from './route';
 
 /** Does a handler take its calls? `paused`: tried again within seconds; `stopped`: within a minute. */
 export type TargetState = 'up' | 'paused' | 'stopped';
@@ -84,8 +84,8 @@ export const targets = {
   /** Shows a target, queue by queue. */
   show: get<{ query: AskedQuery; 200: TargetDetail; errors: 404 }>('/targets/:name'),
   /** Calls a target now in every queue that has paused or stopped it. */
-  resume: post<{ query: QueuesQuery; 200: TargetResumed; errors: 404 }>('/targets/:name/resume', {
-    audit: 'target.resume',
-    scope: 'admin:write',
-  }),
+  resume: post<{ query: QueuesQuery; 200: TargetResumed; errors: 404 }>(
+    '/targets/:name/resume',
+    operates('target.resume'),
+  ),
 };
