@@ -9,16 +9,12 @@ const MAX_ALERTS = 100;
 
 const MAX_SHOWN = 200;
 
-export interface AlertListHost {
-  hasWebhook(id: string): boolean;
-  /** The queues must receive other rules. */
-  rulesChanged(now: number): void;
-}
-
 export class AlertList {
+  /** @param rulesChanged the queues must receive other rules */
   constructor(
-    private readonly host: AlertListHost,
     private readonly tables: Schema,
+    private readonly hasWebhook: (id: string) => boolean,
+    private readonly rulesChanged: (now: number) => void,
   ) {}
 
   rules(queue: string): AlertRule[] {
@@ -70,7 +66,7 @@ export class AlertList {
     this.tables.transaction(() => {
       this.tables.rows('DELETE FROM alerts WHERE id = ?', id);
       this.tables.rows('DELETE FROM alert_states WHERE rule = ?', id);
-      this.host.rulesChanged(now);
+      this.rulesChanged(now);
     });
     return true;
   }
@@ -101,7 +97,7 @@ export class AlertList {
 
   private write(rule: StoredAlert, now: number): AlertView {
     const { subscription_id } = rule;
-    if (subscription_id !== undefined && !this.host.hasWebhook(subscription_id)) {
+    if (subscription_id !== undefined && !this.hasWebhook(subscription_id)) {
       throw invalidRequest('subscription_id', 'subscription_id is not the id of a webhook subscription.');
     }
     this.tables.transaction(() => {
@@ -111,7 +107,7 @@ export class AlertList {
       else if (rule.queue !== undefined) {
         this.tables.rows('DELETE FROM alert_states WHERE rule = ? AND queue <> ?', rule.id, rule.queue);
       }
-      this.host.rulesChanged(now);
+      this.rulesChanged(now);
     });
     return this.view(rule);
   }

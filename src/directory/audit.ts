@@ -87,10 +87,10 @@ export class AuditLog {
     const conditions: [text: string, ...bindings: (string | number)[]][] = [
       ['at >= ?', Math.max(since ?? 0, now - this.bounds.ageMs)],
       ...(until === undefined ? [] : [['at <= ?', until] as [string, number]]),
-      ...(queue === undefined ? [] : [['queue = ?', queue] as [string, string]]),
-      ...(job === undefined ? [] : [['job = ?', job] as [string, string]]),
-      ...(actor === undefined ? [] : [['actor = ?', actor] as [string, string]]),
     ];
+    for (const [column, value] of Object.entries({ queue, job, actor })) {
+      if (value !== undefined) conditions.push([`${column} = ?`, value]);
+    }
     if (actions) {
       // Compared from the front: a pattern of GLOB has 50 characters at most.
       const starts = actions.map((action) => action.replace('*', ''));

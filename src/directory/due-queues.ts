@@ -7,7 +7,7 @@ import { isPausedUntil } from '../durable/backoff';
 import { inParallel } from '../durable/parallel';
 import { errorDataOf } from '../durable/platform-errors';
 import type { Schema } from '../durable/schema';
-import { LOOK_AFTER_MS } from '../rpc/due-queues';
+import { LOOK_AFTER_MS } from '../rpc/directory';
 
 const ROUND_TO_MS = 15 * 60_000;
 

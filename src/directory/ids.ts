@@ -5,7 +5,7 @@
  *
  * An outdated row costs one question to a queue; a daily round removes vacant ones.
  */
-import type { RelayHost } from '../durable/outbox-relay';
+import { derived, type MessageKind, type RelayHost } from '../durable/outbox-relay';
 import type { Schema } from '../durable/schema';
 import type { IdPlace } from '../rpc/ids';
 
@@ -121,5 +121,68 @@ export class IdRegister {
     this.tables.writeFact('ids_round', round ?? undefined);
     this.round = round;
     if (round) this.host.wakeAt(round.at);
+  }
+}
+
+const AT_ONCE = 10;
+
+export interface ListingHost {
+  /** The next ids after this one that clients chose in a queue; none: that was all. */
+  chosenIds(queue: string, after: string): Promise<string[]>;
+  noteIds(places: IdPlace[]): Promise<unknown>;
+}
+
+export class IdListing {
+  readonly messages: MessageKind<void>;
+  /** How far a queue was read. Only in memory: noting an id again does no harm. */
+  private readonly readTo = new Map<string, string>();
+  /** Queues up to this route were begun in this pass. */
+  private from = -1;
+
+  constructor(
+    private readonly host: ListingHost,
+    private readonly tables: Schema,
+  ) {
+    this.messages = derived({ kind: 'ids of', open: () => this.open(), deliver: (queue) => this.listNext(queue) });
+  }
+
+  get left(): number {
+    return this.tables.count('SELECT count(*) AS n FROM queues WHERE ids_listed = 0');
+  }
+
+  /** Those that were begun, and the next ones. */
+  private open(): string[] {
+    const next = this.next();
+    if (next.length === 0 && this.from >= 0) this.from = -1;
+    return [...new Set([...this.readTo.keys(), ...(next.length > 0 ? next : this.next())])];
+  }
+
+  private next(): string[] {
+    const some = 'SELECT name FROM queues WHERE ids_listed = 0 AND route > ? ORDER BY route LIMIT ?';
+    return this.tables.rows<{ name: string }>(some, this.from, AT_ONCE).map(({ name }) => name);
+  }
+
+  private async listNext(queue: string): Promise<void> {
+    try {
+      const ids = await this.host.chosenIds(queue, this.readTo.get(queue) ?? '');
+      const last = ids.at(-1);
+      if (last !== undefined) {
+        await this.host.noteIds(ids.map((id) => ({ id, queue })));
+        this.readTo.set(queue, last);
+        return;
+      }
+    } catch (error) {
+      this.passOver(queue);
+      throw error;
+    }
+    this.readTo.delete(queue);
+    this.tables.rows('UPDATE queues SET ids_listed = 1 WHERE name = ?', queue);
+  }
+
+  /** A queue that cannot be reached does not delay those behind it. */
+  private passOver(queue: string): void {
+    this.readTo.delete(queue);
+    const [row] = this.tables.rows<{ route: number }>('SELECT route FROM queues WHERE name = ?', queue);
+    this.from = Math.max(this.from, row?.route ?? -1);
   }
 }

@@ -2,7 +2,6 @@
 import type { Schema } from '../durable/schema';
 import { conflict, notFound } from '../job/errors';
 import { changedKey, type KeyChange, type KeyRecord, rotatedKey, type StoredKey } from '../job/keys';
-import type { KeyList } from '../rpc/keys';
 
 /** Keys of a deployment, and characters of all of them: each isolate holds the list. */
 const MAX_KEYS = 1_000;
@@ -12,6 +11,14 @@ const MAX_CHARS = 1_048_576;
 const USED_EVERY_MS = 600_000;
 
 type Row = { id: string; hash: string; data: string; used_at: number | null };
+
+/** The list of keys, as an isolate holds it. */
+export interface KeyList {
+  /** Changes with each change of the list. */
+  version: string;
+  /** Absent: the caller has this version. */
+  keys?: KeyRecord[];
+}
 
 export class KeyStore {
   private known: Map<string, KeyRecord> | undefined;

@@ -26,14 +26,12 @@ import { AuditLog } from './audit';
 import { CronPlaces } from './crons';
 import { DefaultsStore } from './defaults';
 import { DueQueues } from './due-queues';
-import { IdRegister } from './ids';
+import { IdListing, IdRegister } from './ids';
 import { KeyStore } from './keys';
-import { IdListing } from './listing';
 import { Lookout } from './lookout';
-import { NewQueues } from './new-queues';
 import { OperationKeys } from './operations';
 import { PoolDesk, PoolList } from './pools';
-import { QueueList } from './queues';
+import { NewQueues, QueueList } from './queues';
 import { PausedQueues, QueueReadings } from './readings';
 import { Webhooks } from './webhooks/part';
 import { WorkerRegistry } from './workers';
@@ -184,8 +182,9 @@ export class DirectoryLife {
     const { ctx, env, tables } = this;
     const now = () => Date.now();
     const wakeAt = (at: number) => this.clock.arm(at, now());
-    const host = { storage: ctx.storage, now, wakeAt };
-    const around = { now, wakeAt, keepAlive: (promise: Promise<unknown>) => ctx.waitUntil(promise) };
+    const keepAlive = (promise: Promise<unknown>) => ctx.waitUntil(promise);
+    const host = { storage: ctx.storage, now, wakeAt, keepAlive };
+    const settingsChanged = (at: number) => this.defaults.spreadAnew(at);
     this.workers = new WorkerRegistry(tables);
     this.keys = new KeyStore(tables);
     const name = (ctx.id.name ?? '').replace(/^pool /, '');
@@ -195,22 +194,15 @@ export class DirectoryLife {
     this.webhooks = new Webhooks(
       {
         ...host,
-        ...around,
         env,
         events,
-        routesChanged: (at) => this.defaults.spreadAnew(at),
+        routesChanged: settingsChanged,
         send: () => this.relay.start(),
         reset: () => this.reset(),
       },
       tables,
     );
-    this.alerts = new AlertList(
-      {
-        hasWebhook: (id) => this.webhooks.list.find(id) !== undefined,
-        rulesChanged: (at) => this.defaults.spreadAnew(at),
-      },
-      tables,
-    );
+    this.alerts = new AlertList(tables, (id) => this.webhooks.list.find(id) !== undefined, settingsChanged);
     const alsoFor = (queue: string) => {
       const [webhooks, alerts] = [this.webhooks.list.routes(queue), this.alerts.rules(queue)];
       return { ...(webhooks.length > 0 && { webhooks }), ...(alerts.length > 0 && { alerts }) };
@@ -227,14 +219,14 @@ export class DirectoryLife {
     };
     this.listing = new IdListing(listed, tables);
     const kinds = [this.defaults.messages, this.listing.messages, ...this.webhooks.messages];
-    this.relay = new OutboxRelay(kinds, around, { sends: MESSAGES_PER_EVENT });
+    this.relay = new OutboxRelay(kinds, host, { sends: MESSAGES_PER_EVENT });
     this.paused = new PausedQueues(
       (limit) => this.queues.page({ limit }).queues.map(({ name }) => name),
       async (queue) => (await this.readings.of(queue)).paused,
     );
     // Not through the usual stub: this question is not a sign of a change.
     const asked = (queue: string) => queueStub<QueueApi>(env, queue);
-    this.readings = new QueueReadings((queue) => asked(queue).watch(), around);
+    this.readings = new QueueReadings((queue) => asked(queue).watch(), host);
     this.dueQueues = new DueQueues(tables, (queue) => asked(queue).nextDue());
     this.queues.forget();
     this.newQueues.forget();

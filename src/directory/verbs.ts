@@ -18,7 +18,7 @@ import type { EventsRequest } from '../rpc/queue';
 import type { IdempotencyKey } from '../rpc/receipts';
 import type { WorkflowSummary } from '../rpc/workflow';
 import type { DirectoryLife } from './life';
-import { ALERT_VERBS, changing, WEBHOOK_VERBS } from './webhooks/verbs';
+import { ALERT_VERBS, spreading, WEBHOOK_VERBS } from './webhooks/verbs';
 
 export const VERBS = {
   ...WEBHOOK_VERBS,
@@ -71,10 +71,7 @@ export const VERBS = {
   },
   /** Merges a change into the settings of all queues. @returns them, and how many queues have not confirmed yet */
   changeQueueDefaults: (life, change: SettingsChange, mayPurge: boolean) =>
-    changing(
-      (now) => ({ config: life.defaults.change(change, now, mayPurge).config }),
-      () => life.spread(),
-    ),
+    spreading(life, (now) => ({ config: life.defaults.change(change, now, mayPurge).config })),
   maintenance: ({ defaults }) => holdingMaintenance(defaults.maintenance(), Date.now()) ?? null,
   /** Begins, changes or ends (null) maintenance. @returns what holds, and how many queues have not confirmed yet */
   declareMaintenance: async (life, notice: MaintenanceNotice | null) => {
@@ -91,14 +88,11 @@ export const VERBS = {
    * @returns how many queues have not confirmed yet; 409 when this version or URI exists, 413 when there is no room
    */
   putSchema: (life, given: Omit<RegisteredSchema, 'created_at'>) =>
-    changing(
-      (now) => {
-        const schema = { ...given, created_at: now };
-        life.defaults.changeSchemas(() => life.schemas.add(schema), now);
-        return { schema };
-      },
-      () => life.spread(),
-    ),
+    spreading(life, (now) => {
+      const schema = { ...given, created_at: now };
+      life.defaults.changeSchemas(() => life.schemas.add(schema), now);
+      return { schema };
+    }),
   /** Removes schemas of a type: of one version, or (without) all. @returns how many there were */
   removeSchemas: async (life, type: string, version?: string) => {
     const isThere = life.schemas
@@ -128,10 +122,7 @@ export const VERBS = {
    * @returns whether there was an override, and how many queues have not confirmed yet; 409 when there are too many
    */
   overrideLimit: (life, key: string, override: LimitOverride | null) =>
-    changing(
-      (now) => ({ existed: life.defaults.override(key, override, now) }),
-      () => life.spread(),
-    ),
+    spreading(life, (now) => ({ existed: life.defaults.override(key, override, now) })),
 
   /** The operation of this key, begun if need be under this id. @returns 409 for a key of another request */
   beginOperation: (life, idempotency: IdempotencyKey, id: string) => life.beginOperation(idempotency, id),

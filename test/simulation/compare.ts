@@ -2,8 +2,7 @@
 import type { JobBody, JobRecord } from '../../src/job/record';
 import { cronHistory } from '../../src/queue/features/cron/manage';
 import { deadLetterPlaces, deadLettersAt } from '../../src/queue/read/dead-letters';
-import { find, viewOf } from '../../src/queue/read/find';
-import { getMany } from '../../src/queue/read/get-many';
+import { find, getMany, viewOf } from '../../src/queue/read/find';
 import { list } from '../../src/queue/read/list';
 import { stats } from '../../src/queue/read/stats';
 import type { ListPage } from '../../src/rpc/queue';

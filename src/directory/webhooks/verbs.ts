@@ -5,7 +5,6 @@ import type { AlertState } from '../../job/alert/rule';
 import { conflict, type Outcome, outcomeOf } from '../../job/errors';
 import { webhookId } from '../../job/webhook/ids';
 import type { DeclarableWebhook, Webhook } from '../../job/webhook/subscription';
-import type { AlertView, ChangedAlert } from '../../rpc/alerts';
 import type { ChangedWebhook, DeliveriesRequest, Notice, WebhookChange } from '../../rpc/webhooks';
 import type { AlertList } from '../alerts';
 import type { Webhooks } from './part';
@@ -68,18 +67,15 @@ export const WEBHOOK_VERBS = {
   testWebhook: ({ webhooks: { sender } }, id: string) => sender.test(id),
 } satisfies Verbs<WebhookLife>;
 
-const changeAlert = (life: WebhookLife, write: (now: number) => AlertView): Promise<Outcome<ChangedAlert>> =>
-  changing(write, () => life.spread());
-
 export const ALERT_VERBS = {
   alerts: ({ alerts }) => alerts.all(),
   alert: ({ alerts }, id: string) => alerts.find(id) ?? null,
   /** 409 when there are too many; 400 when the subscription does not exist. */
   createAlert: (life, members: AlertMembers) =>
-    changeAlert(life, (now) => life.alerts.create(`al_${uuidv7()}`, members, now)),
+    spreading(life, (now) => life.alerts.create(`al_${uuidv7()}`, members, now)),
   /** 404, 400. */
   changeAlert: (life, id: string, members: AlertMembers) =>
-    changeAlert(life, (now) => life.alerts.change(id, members, now)),
+    spreading(life, (now) => life.alerts.change(id, members, now)),
   /** @returns whether there was one */
   deleteAlert: async (life, id: string) => {
     const existed = life.alerts.remove(id, Date.now());
@@ -90,8 +86,13 @@ export const ALERT_VERBS = {
   noteAlert: ({ alerts }, id: string, queue: string, state: AlertState) => alerts.note(id, queue, state),
 } satisfies Verbs<WebhookLife>;
 
+/** Makes a change, then notifies the queues. */
+export function spreading<T extends object>(life: Pick<WebhookLife, 'spread'>, change: (now: number) => T) {
+  return changing(change, () => life.spread());
+}
+
 /** Makes a change, then notifies the objects concerned. @param spread returns how many have not confirmed yet */
-export async function changing<T extends object>(
+async function changing<T extends object>(
   change: (now: number) => T,
   spread: () => Promise<number>,
 ): Promise<Outcome<T & { untold: number }>> {

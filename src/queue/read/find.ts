@@ -5,6 +5,7 @@ import type { CheckpointContent } from '../../job/attempt/notes';
 import { notFound } from '../../job/errors';
 import { decodeId, isUuidV7 } from '../../job/ids';
 import type { JobView } from '../../job/record';
+import { bytesOfView, MAX_ANSWER_BYTES } from '../../job/size';
 import { inlined, stepsForRunner } from '../../job/steps';
 import { lockedError } from '../../job/undecided';
 import type { FollowedJob } from '../../rpc/follow';
@@ -140,4 +141,19 @@ export function followedJob(q: StoredQueue, id: string, now: number): FollowedJo
   const { type, state, attempt, history } = viewOf(q, mustFind(q, id), now).record;
   const ended_at = history.completed_at ?? history.cancelled_at ?? history.discarded_at;
   return { id, type, state, attempt, ...(ended_at !== undefined && { ended_at }) };
+}
+
+export function getMany(q: StoredQueue, ids: readonly string[], now: number): { jobs: JobView[]; omitted: string[] } {
+  const jobs: JobView[] = [];
+  const omitted: string[] = [];
+  let bytes = 0;
+  for (const id of ids) {
+    const found = find(q, id);
+    if (!found) continue;
+    const view = omitted.length === 0 ? viewOf(q, found, now) : undefined;
+    bytes += view ? bytesOfView(view) : 0;
+    if (view && (jobs.length === 0 || bytes <= MAX_ANSWER_BYTES)) jobs.push(view);
+    else omitted.push(id);
+  }
+  return { jobs, omitted };
 }

@@ -6,7 +6,7 @@
  * that look reports again, about hourly.
  */
 import { isPausedUntil } from '../../../durable/backoff';
-import { LONGEST_LOOK_AFTER_MS, LOOK_AFTER_MS } from '../../../rpc/due-queues';
+import { LONGEST_LOOK_AFTER_MS, LOOK_AFTER_MS } from '../../../rpc/directory';
 import type { Feature, Host } from '../../feature';
 
 /** Pause after the directory could not be reached, ms. */
