@@ -138,7 +138,12 @@ export function contextOf(parts: ContextParts): HandlerContext {
 const MAX_SIGNAL_NAME = 124;
 
 /** Lines go to the sink at once, and to the queue with the job. */
-function keptLogger({ sink, bound, journal, isOpen }: ContextParts): Logger {
+export function keptLogger({
+  sink,
+  bound,
+  journal,
+  isOpen,
+}: Pick<ContextParts, 'sink' | 'bound' | 'journal' | 'isOpen'>): Logger {
   return createLogger(sink, bound, (level, message, fields) => {
     if (isOpen()) journal.add(logEntry(Date.now(), level, message, fields));
   });

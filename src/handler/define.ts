@@ -42,29 +42,22 @@ async function batchAnswer(entries: readonly Promise<string>[], line?: LiveConne
   });
   const all = await Promise.race([Promise.all(entries), isLarge, ...(line ? [line.spoken] : [])]);
   if (all && !line?.hasSpoken) return { body: `${START}${all.join(',')}${END}`, isLines: false };
-  return { body: line ? linesOf(outbox, line) : listOf(outbox), isLines: line !== undefined };
+  return { body: streamOf(outbox, line), isLines: line !== undefined };
 }
 
-function linesOf(outbox: MessageBuffer, line: LiveConnection): ReadableStream<Uint8Array> {
-  return new ReadableStream<Uint8Array>({
-    async pull(stream) {
-      const text = await outbox.next();
-      if (text === undefined) stream.close();
-      else stream.enqueue(new TextEncoder().encode(`${text}\n`));
-    },
-    cancel: () => line.lose(),
-  });
-}
-
-function listOf(outbox: MessageBuffer): ReadableStream<Uint8Array> {
+/** What comes into the outbox: a line each on an open call, else the members of one list. */
+function streamOf(outbox: MessageBuffer, line: LiveConnection | undefined): ReadableStream<Uint8Array> {
   let before = START;
   return new ReadableStream<Uint8Array>({
     async pull(stream) {
       const text = await outbox.next();
-      stream.enqueue(new TextEncoder().encode(text === undefined ? END : `${before}${text}`));
+      const asLine = text === undefined ? '' : `${text}\n`;
+      const asMember = text === undefined ? END : `${before}${text}`;
       before = ',';
+      if (!line || text !== undefined) stream.enqueue(new TextEncoder().encode(line ? asLine : asMember));
       if (text === undefined) stream.close();
     },
+    cancel: () => line?.lose(),
   });
 }
 

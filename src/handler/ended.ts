@@ -1,9 +1,10 @@
 /** How a run ended: its result as text, or the outcome that what was thrown stands for. */
 import { MAX_RESULT_BYTES } from '../job/envelope/names';
 import { MAX_DEPTH, nestingDepth } from '../job/envelope/nesting';
-import { ignoreRejection, messageOf } from '../job/thrown';
+import { ignoreRejection, isA, messageOf } from '../job/thrown';
 import { emptiedProblem } from '../producer/emptied';
 import { tellHooks } from './around';
+import { CancelledError } from './control';
 import { durationMs } from './duration';
 import {
   type Failure,
@@ -79,6 +80,10 @@ export interface EndedRun {
 export async function outcomeOfThrown(thrown: unknown, run: EndedRun): Promise<Outcome> {
   const { delivery, registration, registry, host, journal, ctx } = run;
   const { job, attempt } = delivery;
+  if (isA(thrown, CancelledError)) {
+    run.log().info('job cancelled');
+    return failed('cancelled', thrown.message);
+  }
   // A promise may be thrown, too.
   ignoreRejection(thrown);
   const snooze = snoozeOf(thrown);

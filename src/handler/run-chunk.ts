@@ -2,11 +2,12 @@
 import { isA } from '../job/thrown';
 import { checkedArgs } from './arguments';
 import { within } from './around';
+import { keptLogger } from './context';
 import { CancelledError } from './control';
 import { Deadlines } from './deadlines';
-import { failed, outcomeOfThrown, resultText } from './ended';
+import { outcomeOfThrown, resultText } from './ended';
 import { type Host, PUSHED, timeoutOf } from './host';
-import { Journal, logEntry } from './journal';
+import { Journal } from './journal';
 import { createLogger } from './log';
 import { OutcomeError } from './outcomes';
 import type { DeliveryOutcome, HandlerDelivery, Outcome } from './protocol';
@@ -117,22 +118,9 @@ class ChunkRun {
       const text = resultText(result);
       return text === undefined ? { status: 'completed' } : { status: 'completed', result: text };
     } catch (thrown) {
-      if (isA(thrown, CancelledError)) {
-        log().info('job cancelled');
-        return failed('cancelled', thrown.message);
-      }
-      const journal = { add: () => undefined };
+      const parts = { delivery, registration, registry, host, log, journal: { add: () => undefined } };
       const own = Object.create(ctx, { job: { value: job }, attempt: { value: attempt } }) as HandlerContext;
-      return await outcomeOfThrown(thrown, {
-        delivery,
-        registration,
-        registry,
-        host,
-        log,
-        journal,
-        ctx: own,
-        deadline: time.deadline,
-      });
+      return await outcomeOfThrown(thrown, { ...parts, ctx: own, deadline: time.deadline });
     }
   }
 
@@ -203,9 +191,7 @@ class ChunkRun {
       attempt: first.delivery.attempt,
       deliveryId: first.delivery.deliveryId,
       env: host.env,
-      log: createLogger(host.sink, bound, (level, message, fields) => {
-        if (this.isOpen) journal.add(logEntry(Date.now(), level, message, fields));
-      }),
+      log: keptLogger({ sink: host.sink, bound, journal, isOpen: () => this.isOpen }),
       waitUntil: (promise: Promise<unknown>) => host.executionCtx?.waitUntil(promise),
       fail: (job: unknown, error: unknown) => this.fail(job, error),
       get signal() {

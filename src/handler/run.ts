@@ -6,7 +6,6 @@
 import { isA } from '../job/thrown';
 import { jobIds } from '../producer/id';
 import { contextOf } from './context';
-import { CancelledError } from './control';
 import { Deadlines } from './deadlines';
 import { type EndedRun, failed, outcomeOfThrown, resultText } from './ended';
 import { TimeoutError } from './failure';
@@ -52,13 +51,9 @@ export async function runDelivery(
   const journal = new Journal(voice.log?.bind(voice), voice.logAfterMs);
   const limit = timeoutOf(delivery, registration, host.limits ?? PUSHED);
   const aborter = new RunSignal(host.call);
+  const isAborted = () => aborter.isAborted || host.call?.signal.aborted === true;
   const steps = new Steps(stepsOf(job), voice, notes, host.queueNow ?? queueClock(job.startedAt, Date.now()), {
-    ...{
-      jobId: job.id,
-      aborter,
-      limitMs: limit,
-      isAborted: () => aborter.isAborted || host.call?.signal.aborted === true,
-    },
+    ...{ jobId: job.id, aborter, limitMs: limit, isAborted },
     canUndo: registration.canUndo ?? (() => false),
     warn: (message) => {
       log().warn(message);
@@ -94,10 +89,6 @@ async function outcomeOf(run: Run, ctx: HandlerContext, aborter: RunSignal): Pro
     const result = resultText(value);
     return result === undefined ? { status: 'completed' } : { status: 'completed', result };
   } catch (thrown) {
-    if (isA(thrown, CancelledError)) {
-      run.log().info('job cancelled');
-      return failed('cancelled', thrown.message);
-    }
     // Nothing changes if middleware continues although the run is suspended, or a step that lost a race does.
     const isLate = isA(thrown, TimeoutError);
     const suspension = isLate && !steps.busy ? steps.suspend() : undefined;

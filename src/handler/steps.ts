@@ -28,7 +28,7 @@ import { SuspendedError } from './suspension';
 import { jsonCopy } from './text';
 import type { HandlerContext } from './types';
 import type { Notes, Voice } from './voice';
-import { Waits, type WaitsHost } from './waits';
+import { never, Waits, type WaitsHost } from './waits';
 
 /** What a run waits for, instead of an end. */
 export type Suspension = { kind: 'pause'; pause: Pause } | { kind: 'again' };
@@ -382,9 +382,4 @@ export class Steps implements WaitsHost {
     this.#tell?.();
     return never();
   }
-}
-
-/** What the run does not come back from. */
-function never(): Promise<never> {
-  return new Promise(() => undefined);
 }

@@ -100,5 +100,5 @@ export class Waits {
 /** How no jobs at all end. */
 const EMPTY = { result: [] } as unknown as RunRecord;
 
-/** A run that has not begun does not end. */
-const never = (): Promise<never> => new Promise(() => undefined);
+/** What a run does not come back from. */
+export const never = (): Promise<never> => new Promise(() => undefined);
