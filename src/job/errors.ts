@@ -16,7 +16,7 @@ export const HINTS = {
   token_scope: 'Use an API key, or a token that allows this request.',
   outside_key: 'Use a key whose bounds, in details.bounds, contain what is asked for.',
   method_not_allowed: 'Use one of the methods in the Allow header.',
-  not_found: 'Check the spelling; ended jobs are removed after their retention.',
+  not_found: 'Check the spelling. Jobs that have ended are removed after their retention.',
   duplicate: 'The job exists already: read it, or omit the id to get a new one.',
   conflict: "Nothing was changed. Read the job's current state and decide again.",
   result_pruned: 'Results are kept for a limited time; raise the retention of the queue.',

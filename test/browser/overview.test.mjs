@@ -234,14 +234,16 @@ describe('the overview', { timeout: 900_000 }, () => {
   });
 
   it('says how to enqueue the first job, and what went wrong when nothing can be loaded', async () => {
-    const empty = await board.newPage('/ui', {
-      prepare: (fresh) => fresh.route(/admin\/queues\?/, (route) => route.fulfill({ json: { items: [], total: 0 } })),
-    });
+    const prepare = (fresh) =>
+      fresh.route(/admin\/queues\?/, (route) => route.fulfill({ json: { items: [], total: 0 } }));
+    const empty = await board.newPage('/ui', { prepare });
     await empty.getByRole('heading', { name: 'No job yet' }).waitFor();
     await empty.getByRole('button', { name: 'Copy the command' }).click();
     const copied = await empty.evaluate(() => navigator.clipboard.readText());
-    assert.match(copied, /^curl http:\/\/127\.0\.0\.1:\d+\/ojs\/v1\/jobs/);
+    assert.match(copied, /^curl http:\/\/127\.0\.0\.1:\d+\/ojs\/v1\/jobs \\\n/);
     await assertFitForAll(empty);
+    const closed = await board.newPage('/ui', { key: KEYS.viewer, prepare });
+    await closed.getByText('-H "Authorization: Bearer $TOCSIN_KEY"').waitFor();
     let isDown = true;
     const broken = await board.newPage('/ui', {
       prepare: (fresh) =>

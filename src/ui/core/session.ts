@@ -9,9 +9,10 @@ export const session = signal<Session | undefined>(undefined);
 const scopes = computed(() => new Set<string>(session.value?.scopes ?? []));
 
 /** May this key do what needs the scope? `can('admin:write') && <button…>` */
-export function can(scope: string): boolean {
-  return scopes.value.has(scope);
-}
+export const can = (scope: string): boolean => scopes.value.has(scope);
+
+/** The option of curl that sends a key, where the server asks for one. */
+export const curlKey = () => (session.value?.open ? '' : ' -H "Authorization: Bearer $TOCSIN_KEY"');
 
 /** True for a text that is hidden from this key: no filter finds it. */
 export const isHidden = (text: string) => text.startsWith('[redacted');

@@ -8,7 +8,7 @@ import { api, type Resource, useGet, useResource } from '../../core/api';
 import { number, percent, span, timeOfDay } from '../../core/format';
 import { type LiveEvent, useLive } from '../../core/live';
 import { API, href, navigate, query, segment, withQuery } from '../../core/router';
-import { can, session } from '../../core/session';
+import { can, curlKey, session } from '../../core/session';
 import { Actions } from './actions';
 import { JobFacts, labelOf, textOf } from './facts';
 import { Trace } from './trace';
@@ -300,10 +300,7 @@ function Identity({ of: { id, state, queue, dead_letter: dead } }: { of: Job }) 
   );
 }
 
-function curlOf(id: string): string {
-  const key = session.value?.open ? '' : ` -H "Authorization: Bearer $TOCSIN_API_KEY"`;
-  return `curl -s '${new URL(`admin/jobs/${id}?timeline=true`, API)}'${key}`;
-}
+const curlOf = (id: string) => `curl -s '${new URL(`admin/jobs/${id}?timeline=true`, API)}'${curlKey()}`;
 
 function Progress({ of: { progress = 0, progress_message: message } }: { of: Job }) {
   return (

@@ -1,6 +1,7 @@
 import { Code } from '../../components/json';
 import { Empty } from '../../components/page';
 import { API, href } from '../../core/router';
+import { curlKey } from '../../core/session';
 import './queues.css';
 
 export function FirstJob({ title }: { title: string }) {
@@ -10,7 +11,7 @@ export function FirstJob({ title }: { title: string }) {
         <p>A queue is created by its first job. Enqueue one from a terminal:</p>
         <Code label="the command" text={command()} />
         <p>
-          It shows here at once. A handler Worker or a worker that pulls then runs it; until one does, the job{' '}
+          It appears here immediately. A handler Worker or a worker that pulls then runs it; until one does, the job{' '}
           <a href={href('jobs')}>says what it waits for</a>.
         </p>
       </div>
@@ -20,5 +21,5 @@ export function FirstJob({ title }: { title: string }) {
 
 function command(): string {
   const job = JSON.stringify({ type: 'email.send', args: ['ada@example.com'] });
-  return `curl ${new URL('jobs', API)} \\\n  -H 'Content-Type: application/json' \\\n  -d '${job}'`;
+  return `curl ${new URL('jobs', API)}${curlKey()} \\\n  -H 'Content-Type: application/json' \\\n  -d '${job}'`;
 }

@@ -64,7 +64,7 @@ function columns(now: number): Column<Leaf>[] {
     column('state', 'State', ({ step }) => <WorkflowState state={step.state} />, { sort: ({ step }) => step.state }),
     column('queue', 'Queue', ({ step: { queue } }) => queue && <QueueLink name={queue} />, { wide: true }),
     column('after', 'After', ({ step }) => <Foreign>{step.depends_on?.join(', ') ?? ''}</Foreign>, { wide: true }),
-    column('started', 'Started', ({ step }) => <Time at={step.started_at} />, { end: true }),
+    column('started', 'Enqueued', ({ step }) => <Time at={step.started_at} />, { end: true }),
     column('took', 'Took', ({ step }) => <Duration ms={step.started_at ? tookOf(step, now) : null} />, {
       ...{ end: true, sort: ({ step }) => tookOf(step, now) },
     }),
@@ -84,7 +84,7 @@ function StepDrawer({ of: { path, step, called } }: { of: Leaf }) {
           ['Job', id && <JobLink id={id} />],
           ['Called', called],
           ['After', step.depends_on?.length ? <Foreign>{step.depends_on.join(', ')}</Foreign> : false],
-          ['Started', step.started_at && <Time at={step.started_at} />],
+          ['Enqueued', step.started_at && <Time at={step.started_at} />],
           ['Ended', step.completed_at && <Time at={step.completed_at} />],
         ]}
       />
