@@ -91,7 +91,9 @@ describe('the page of a job', { timeout: 900_000 }, () => {
     await row(/^Attempt 1 failed SmtpError connect ETIMEDOUT 1/)
       .getByRole('button')
       .click();
-    await trace.getByText('SmtpError: connect ETIMEDOUT 1').waitFor();
+    const stack = trace.locator('.code').filter({ hasText: 'SmtpError: connect ETIMEDOUT 1' });
+    const [lines, copy] = await Promise.all(['pre', 'button'].map((part) => stack.locator(part).boundingBox()));
+    assert.ok(lines.x + lines.width <= copy.x, 'the button covers no line');
     const log = section(page, 'Log');
     await log.getByText('begins 1').waitFor();
     await log.getByLabel('Minimum level').selectOption('warn');
@@ -100,6 +102,9 @@ describe('the page of a job', { timeout: 900_000 }, () => {
     assert.equal(await log.getByText('begins 1').count(), 0);
     await page.getByText('page 4 of 10').first().waitFor();
     await section(page, 'Checkpoint').getByText('"page"').waitFor();
+    await section(page, 'Checkpoint')
+      .getByText(/^no\. 1, (now|\d+ s ago)$/)
+      .waitFor();
     await row(/^Progress 40 % page 4 of 10/).waitFor();
     await row(/^Checkpoint 1/).waitFor();
     await row(/^charge step done/)

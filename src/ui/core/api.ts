@@ -86,9 +86,7 @@ function failureOf(status: number, answer: unknown): ApiFailure {
   );
 }
 
-export function isAbort(error: unknown): boolean {
-  return error instanceof DOMException && error.name === 'AbortError';
-}
+export const isAbort = (error: unknown): boolean => error instanceof DOMException && error.name === 'AbortError';
 
 export function asFailure(error: unknown): ApiFailure {
   if (error instanceof ApiFailure) return error;

@@ -40,9 +40,7 @@ export const path = computed(() => {
 });
 
 /** A member of the query; `''` when it is absent. A component that reads it is redrawn when it changes. */
-export function query(name: string): string {
-  return url.value.searchParams.get(name) ?? '';
-}
+export const query = (name: string): string => url.value.searchParams.get(name) ?? '';
 
 export function pageNumber(): number {
   const page = Number(query('page'));

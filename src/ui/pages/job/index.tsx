@@ -169,7 +169,11 @@ function Payload({ of: job }: { of: Job }) {
       {checkpoint && (
         <Section
           title="Checkpoint"
-          actions={<Time before={`no. ${number(checkpoint.sequence)}, `} at={checkpoint.created_at} />}
+          actions={
+            <span class="faint">
+              no. {number(checkpoint.sequence)}, <Time at={checkpoint.created_at} />
+            </span>
+          }
         >
           <Json value={checkpoint.state ?? checkpoint} label="checkpoint" open={2} />
         </Section>

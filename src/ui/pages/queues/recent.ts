@@ -5,9 +5,7 @@ import type { QueueItem } from './types';
 
 export const MINUTE_MS = 60_000;
 
-export function useMinute(): number {
-  return Math.floor(useNow() / MINUTE_MS) * MINUTE_MS;
-}
+export const useMinute = (): number => Math.floor(useNow() / MINUTE_MS) * MINUTE_MS;
 
 /** As many points as there were, the last of them that of `end`: in a time without events nothing happened. */
 export function slid(points: readonly Minute[], end: number, periodMs = MINUTE_MS): readonly Minute[] {
