@@ -20,7 +20,7 @@ import { audit, get } from './audit.mjs';
 import { Client, Gate } from './client.mjs';
 import { startCollector } from './collector.mjs';
 import { Ledger } from './ledger.mjs';
-import { raiseFamilies } from './load/children.mjs';
+import { raiseFamilies, startFamily } from './load/children.mjs';
 import { declareAll, pauseAll, schedule } from './load/cron.mjs';
 import { goThroughSteps, startPuller } from './load/durable.mjs';
 import { takeExports } from './load/exports.mjs';
@@ -128,7 +128,7 @@ async function crash({ withinMs = 60, downMs = 0, burst = [], aim } = {}) {
 
 /** Sends things that take more than one step, all at once and whatever the gate says: the server dies amid them. */
 function sendBurst(host) {
-  const kinds = [spread, startWorkflow, single];
+  const kinds = [spread, startWorkflow, single, startFamily];
   const most = random.pick(kinds);
   const sent = kinds.flatMap((send) =>
     Array.from({ length: random.int(0, send === most ? 12 : 4) }, () => send(host, random, true)),

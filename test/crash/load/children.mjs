@@ -2,10 +2,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { undoTokenOf } from '../identity.mjs';
 import { CHILD_QUEUES, CHILD_TIMEOUT_MS } from '../queues.mjs';
-import { enqueueForSure, outcomeOf } from './jobs.mjs';
+import { enqueue, enqueueForSure, outcomeOf } from './jobs.mjs';
 
 /** Above this many of an actor's families on their way, it makes no more. */
 const MAX_UNDER_WAY = 20;
+const PUSHED = Object.keys(CHILD_QUEUES).filter((name) => CHILD_QUEUES[name] === 'push');
 /** Generations of a family. */
 const DEPTH = 3;
 /** What takes this long is cut off before, ms: a drain waits for all that is due in ten minutes. */
@@ -35,23 +36,40 @@ export async function raiseFamilies(world, random) {
 
 /** @returns `{ token, cancel }`: the cancellation to send later, if any */
 async function start(world, random) {
-  const { ledger } = world;
-  const id = random.uuid(Date.now());
   const isDoomed = random.chance(0.25);
-  const queues = Object.keys(CHILD_QUEUES).filter((name) => CHILD_QUEUES[name] === 'push' || random.chance(0.4));
+  const queues = [
+    ...PUSHED,
+    ...Object.keys(CHILD_QUEUES).filter((name) => !PUSHED.includes(name) && random.chance(0.4)),
+  ];
   const queue = random.pick(queues);
-  const { type, plan } = makeJob({ random, queues }, queue, 1, isDoomed);
   // Nobody cancels it, or works for the queue that is pulled, while the server is left alone.
-  const late = isDoomed || queues.length > 2;
-  const body = world.planner.job(random, {
+  const late = isDoomed || queues.length > PUSHED.length;
+  const body = prepare(world, random, queue, { ...makeJob({ random, queues }, queue, 1, isDoomed), late });
+  const { id, args } = body;
+  const [{ token }] = args;
+  if (!(await enqueueForSure(world, body))) return { token };
+  return { token, ...(isDoomed && { cancel: { token, id, at: Date.now() + random.int(0, 2_000) } }) };
+}
+
+/** A parent that has nothing to do but to start a dozen children in another queue. Sent once, without waiting at the gate. */
+export async function startFamily(world, random) {
+  const [queue, other] = random.shuffled(PUSHED);
+  const leaves = Array.from({ length: random.int(8, 14) }, () => makeChild({ random }, other, DEPTH - 1));
+  const wait = { do: 'all', name: 'run-1', timeout_ms: LONG_MS, onFailure: 'return', isCaught: true, children: leaves };
+  const plan = { acts: [wait], end: 'complete', work_ms: 0 };
+  await enqueue(world, [prepare(world, random, queue, { type: 'child.work', plan, late: false })], { direct: true });
+}
+
+/** @returns the job as it is sent; it and its descendants are in the ledger */
+function prepare({ planner, ledger }, random, queue, { type, plan, late }) {
+  const id = random.uuid(Date.now());
+  const body = planner.job(random, {
     ...{ id, queue, type, plan, timing: 'now', options: { timeout_ms: CHILD_TIMEOUT_MS } },
     // Each kill may cost one.
     ...{ maxAttempts: 100, extra: { origin: 'children', late } },
   });
-  const [{ token }] = body.args;
-  register(ledger, ledger.jobs.get(token), late);
-  if (!(await enqueueForSure(world, body))) return { token };
-  return { token, ...(isDoomed && { cancel: { token, id, at: Date.now() + random.int(0, 2_000) } }) };
+  register(ledger, ledger.jobs.get(body.args[0].token), late);
+  return body;
 }
 
 /** Names all descendants, and puts them into the ledger, with the jobs that may undo them. */
