@@ -190,7 +190,7 @@ test('a parent that ends otherwise than its plan says is found', () => {
   assert.deepEqual(rules(but('c/run-1/0', { state: 'completed' })), ['child result', 'state']);
 });
 
-test('a child that is there twice, or that nobody planned, is found', () => {
+test('a child that exists twice, or is in no plan, is found', () => {
   const twice = sound();
   show(twice, (jobs) => [...jobs, { ...shown('p/run-2/0', 'p'), id: 'id-again' }]);
   assert.deepEqual(rules(twice), ['doubled']);
@@ -231,7 +231,7 @@ test('a child of another parent is found', () => {
   assert.deepEqual(rules(but('s/run-1/0', { parent: 'id-p' })), ['orphan']);
 });
 
-test('a parent that went on without the end of a child is found', () => {
+test('a parent that ended without the end of a child is found', () => {
   assert.deepEqual(rules(untold('s', 'saw', 'run-1')), ['unseen']);
 });
 
@@ -261,7 +261,7 @@ test('an end of another child, or none at all, is found', () => {
   assert.deepEqual(rules(untold('p', 'saw', 'run-2', over)), ['child result']);
 });
 
-test('a child that was told to have stopped may have completed meanwhile', () => {
+test('a child that was reported as stopped may have completed meanwhile', () => {
   const shortened = sound();
   const done = shown('s/run-1/1', 's', { endedAt: 2_004 });
   shortened.jobs.find(({ token }) => token === 's/run-1/1').plan.acts = [];
@@ -270,11 +270,11 @@ test('a child that was told to have stopped may have completed meanwhile', () =>
   assert.deepEqual(rules(shortened), []);
 });
 
-test('a child that goes on after its parent was cancelled is found', () => {
+test('a child that continues after its parent was cancelled is found', () => {
   assert.deepEqual(rules(but('c/run-1/0', asleep)), ['left running', 'state']);
 });
 
-test('a child that goes on after the failure of another one, after its time limit, or after a race, is found', () => {
+test('a child that continues after the failure of another one, its time limit, or a race, is found', () => {
   for (const token of ['s/run-1/1', 's/run-2/0', 's/run-3/0']) {
     assert.deepEqual(rules(but(token, asleep)), ['left running', 'state']);
   }
@@ -284,7 +284,7 @@ test('a detached child that is cancelled with its parent is found', () => {
   assert.deepEqual(rules(but('c/run-2/0', { state: 'cancelled', result: undefined })), ['detached']);
 });
 
-test('a detached child may go on for longer than its parent, and must end', () => {
+test('a detached child may run for longer than its parent, and must end', () => {
   assert.deepEqual(rules(but('c/run-2/0', asleep)), ['state']);
 });
 
@@ -346,7 +346,7 @@ test('an undo before the end, without the result, or for another end or child, i
   assert.deepEqual(rules(untold('p', 'undone', 'held-1', (told) => ({ ...told, jobIds: ['id-c'] }))), ['undo']);
 });
 
-test('a job that ran and that nobody planned is found', () => {
+test('a job that ran and is in no plan is found', () => {
   const ledger = sound();
   ledger.children.push({ token: 'x', run: 'r', event: 'run', at: 1_000, attempt: 1 });
   assert.deepEqual(rules(ledger), ['unknown']);
