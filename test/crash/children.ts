@@ -1,6 +1,6 @@
 /**
- * The handler that waits for other jobs: does what its job's plan says, in a handler Worker and in a worker that pulls, and
- * tells the collector everything before it goes on, as `durable.ts` does. The plans of its children are in its own.
+ * The handler that waits for other jobs: does what its job's plan says, in a handler Worker and in a worker that pulls.
+ * It tells the collector everything before it goes on, as `durable.ts` does. Its plan has those of its children.
  */
 import {
   ChildError,

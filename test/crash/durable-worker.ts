@@ -1,4 +1,4 @@
-/** The worker that pulls jobs with durable steps, and those with children: the client's own runner, in the test's process. */
+/** The worker that pulls jobs with durable steps or children: the client's own runner, in the process of the test. */
 import { runWorker } from '../../src/client';
 import { families } from './children';
 import { type Env, workDurably } from './durable';

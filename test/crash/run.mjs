@@ -6,10 +6,11 @@
  * The server is workerd itself, or with `--server serve` the program `tocsin serve`: then either its workerd is killed, which it
  * starts again, or all of its processes are.
  *
- * The load is single jobs and batches, workflows, cron entries, unique jobs, operators, exports, jobs with durable steps and
- * jobs that wait for children (`load/`), each judged by a check of its own (`check/`). Each round is load, SIGKILL, restart, at
- * times after a while without any server. In some rounds nobody sends a request after the restart, and what is due must happen
- * all the same. In the end everything is drained, the server is killed once more, and the checker judges.
+ * The load is single jobs and batches, workflows, cron entries, unique jobs, operators, exports, jobs with durable steps
+ * and jobs that wait for children (`load/`), each judged by a check of its own (`check/`). Each round is load, SIGKILL,
+ * restart, at times after a while without any server. In some rounds nobody sends a request after the restart, and what
+ * is due must happen all the same. In the end everything is drained, the server is killed once more, and the checker
+ * judges.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

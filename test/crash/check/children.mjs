@@ -1,6 +1,6 @@
 /**
- * Jobs that wait for others: each family comes to the end that its plans lead to, with one job for each child, and every
- * parent learns what became of its children. What handlers told (`children.ts`) is judged against the jobs that exist.
+ * Jobs that wait for others: each family comes to the end that its plans lead to, with one job for each child, and
+ * parents learn what became of their children. What handlers told (`children.ts`) is judged by the jobs that exist.
  */
 import { undoTokenOf } from '../identity.mjs';
 import { waitsOf } from '../load/children.mjs';

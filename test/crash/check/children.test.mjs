@@ -13,7 +13,7 @@ const wait = (kind, name, plans, more = {}) => ({
   children: plans.map((plan) => kid(plan)),
 });
 
-/** Three generations: one child that runs another one, and several of which one fails; then it is undone for its own failure. */
+/** Three generations: one child that runs another one, and several of which one fails. Then it fails and is undone. */
 const deep = plan('p/held-1/0', [wait('run', 'run-1', [plan('p/held-1/0/run-1/0')])]);
 const mark = { do: 'step', name: 'mark-1', work_ms: 1 };
 const some = [plan('p/run-2/0'), fails('p/run-2/1')];

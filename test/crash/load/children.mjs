@@ -1,4 +1,4 @@
-/** Jobs that wait for others, in families of up to three generations; some parents are cancelled while their children run. */
+/** Jobs that wait for others, in families of up to three generations; some parents are cancelled while they wait. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { undoTokenOf } from '../identity.mjs';
 import { CHILD_QUEUES, CHILD_TIMEOUT_MS } from '../queues.mjs';
@@ -51,7 +51,7 @@ async function start(world, random) {
   return { token, ...(isDoomed && { cancel: { token, id, at: Date.now() + random.int(0, 2_000) } }) };
 }
 
-/** A parent that has nothing to do but to start a dozen children in another queue. Sent once, without waiting at the gate. */
+/** A parent that only starts a dozen children in another queue. Sent once, without waiting at the gate. */
 export async function startFamily(world, random) {
   const [queue, other] = random.shuffled(PUSHED);
   const leaves = Array.from({ length: random.int(8, 14) }, () => makeChild({ random }, other, DEPTH - 1));
@@ -223,7 +223,7 @@ const MAKERS = {
 
   sleep: ({ random }, { n }) => ({ do: 'sleep', name: `sleep-${n}`, ms: random.int(50, 400) }),
 
-  /** Waits for some that never end, and for some that do. The cancellation of the parent ends them all, or none of these. */
+  /** Waits for some that never end. The cancellation of the parent ends all of them, and none of the detached. */
   doomed(context, { name, queue, depth }) {
     const { random } = context;
     const place = () => QUEUE_CHOICES.any(context, queue);
