@@ -78,7 +78,7 @@ function canSetAside(q: Stored): boolean {
   return !isHeldUp(q) && nextToMove(q).length > 0;
 }
 
-// An undecided batch may have promised to replace a waiting job; a job that waits for others knows them once they began.
+// An undecided batch may have promised to replace one. A job that waits for others knows them once these have begun.
 const isHeldUp = ({ store: { outbox } }: Stored) => outbox.has(SHARE) || outbox.has(RUN);
 
 /** Can the object be emptied now? No other object may still wait for a message from it. */
