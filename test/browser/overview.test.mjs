@@ -76,6 +76,8 @@ describe('the overview', { timeout: 900_000 }, () => {
     const { x, y, width } = await chart.locator('.u-over').boundingBox();
     const timeAt = async (place) => {
       await page.mouse.move(x + place, y + 40);
+      // The legend follows the pointer with the next frame.
+      await page.evaluate(() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))));
       await entry('Time')
         .getByText(/^\d+ \w+,? \d\d:\d\d$/)
         .waitFor();
@@ -192,7 +194,7 @@ describe('the overview', { timeout: 900_000 }, () => {
         }),
     });
     const line = (text) => sectionOf(page, 'Needs attention').locator('.attention-line').filter({ hasText: text });
-    await line('No handler takes the jobs of over.full: 2 jobs wait').waitFor();
+    await line('No handler takes the jobs of over.full: 2 jobs wait, the oldest for ').waitFor();
     await line('over.full is 100 % full: 2 of 2').waitFor();
     await line('nobody expected this one').waitFor();
     const dead = line(/\d+ dead letters? since yesterday/);

@@ -130,7 +130,7 @@ function linesOfQueues(queues: readonly QueueItem[]): Line[] {
       text: (
         <>
           No handler takes the jobs of {queueOf(name)}: {counted(counts.available, 'job')}{' '}
-          {counts.available === 1 ? 'waits' : 'wait'} for <Age since={waiting_for?.since} />.
+          {counts.available === 1 ? 'waits' : 'wait, the oldest'} for <Age since={waiting_for?.since} />.
         </>
       ),
       link: { to: href('jobs', { queue: name, state: 'available' }), text: 'Show the jobs' },
