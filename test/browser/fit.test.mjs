@@ -71,6 +71,11 @@ describe('the pages', { timeout: 900_000 }, () => {
     const tabs = page.getByRole('navigation', { name: 'Parts of this page' });
     const place = await tabs.getByRole('link', { name: 'Danger zone' }).boundingBox();
     assert.ok(place.x >= 0 && place.x + place.width <= 390, `It is from ${place.x} to ${place.x + place.width} px.`);
+    // Its counts come after it is drawn.
+    const jobs = await board.newPage('/ui/jobs?state=discarded', { width: 390 });
+    const state = jobs.getByRole('navigation').getByRole('link', { name: /^Discarded \d+/ });
+    const { x, width } = await state.boundingBox();
+    assert.ok(x >= 0 && x + width <= 390, `It is from ${x} to ${x + width} px.`);
   });
 });
 

@@ -102,11 +102,13 @@ export interface Tab {
 export function Tabs({ tabs, name = 'tab' }: { tabs: readonly Tab[]; name?: string }) {
   const open = openTab(tabs, name);
   const row = useRef<HTMLElement>(null);
+  // Counts come later and widen the row.
+  const isCounted = tabs.some(({ count }) => count !== undefined);
   // On a narrow screen the row may be wider than the window: scroll the open tab into view, not the page.
   useLayoutEffect(() => {
     const [nav, link] = [row.current, row.current?.querySelector<HTMLElement>('[aria-current]')];
     if (nav && link) nav.scrollLeft = link.offsetLeft - (nav.clientWidth - link.offsetWidth) / 2;
-  }, [open]);
+  }, [open, isCounted]);
   return (
     <nav class="tabs" aria-label="Parts of this page" ref={row}>
       {tabs.map(({ id, label, count }, index) => (
