@@ -4,7 +4,7 @@ import type { CronStatus } from '../client/cron-entry';
 import type { FailureGroup } from '../client/failures';
 import type { LimitsInForce, RateLimitStatus } from '../client/rate-limits';
 import type { Webhook } from '../client/webhooks';
-import type { WorkflowSummary } from '../client/workflow-status';
+import type { WorkflowSummary } from '../client/workflows';
 import type { JobEnvelope } from '../producer/envelope';
 import { whenText } from './output';
 

@@ -1,5 +1,5 @@
 /** Explains in a few lines what a job waits for, or how it ended. */
-import type { JobLogLine, JobProgress, JobStep } from '../client/results';
+import type { JobLogLine, JobProgress, JobStep } from '../client/jobs';
 import type { WaitingReason } from '../job/waiting';
 import type { EnvelopeWaiting, JobEnvelope } from '../producer/envelope';
 import { lengthText, readable, shellWord, textOf, timeText, whenText } from './output';

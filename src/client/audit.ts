@@ -1,8 +1,7 @@
 import type * as contract from '../contract/audit';
 import type { Moment } from '../producer/job';
 import type { Named } from '../producer/names';
-import { checked } from './conditions';
-import { byOffset, type ListOptions, parametersFrom } from './pages';
+import { byOffset, type ListOptions, matching } from './pages';
 import type { Requests } from './requests';
 
 /** Which entries. Conditions must all hold; of a list any value may match. */
@@ -34,9 +33,7 @@ export interface Audit {
 
 export function createAudit({ safely }: Requests): Audit {
   return {
-    async *list(query = {}, options = {}) {
-      const conditions = parametersFrom({ ...checked(query, CONDITIONS) });
-      yield* byOffset<AuditEntry>(safely, { path: '/admin/audit', conditions, member: 'items' }, options);
-    },
+    list: (query = {}, options = {}) =>
+      byOffset(safely, { path: '/admin/audit', conditions: matching(query, CONDITIONS), member: 'items' }, options),
   };
 }

@@ -5,7 +5,6 @@ import { jsonOf } from '../producer/job';
 import type { Named } from '../producer/names';
 import { enqueuedJobOf, listOf, shaped } from './answers';
 import { collection } from './collection';
-import { checked } from './conditions';
 import {
   type CronEntry,
   type CronExecution,
@@ -18,7 +17,7 @@ import {
   wireCron,
   wireCronPatch,
 } from './cron-entry';
-import { byCursor, type ListOptions, parametersFrom } from './pages';
+import { byCursor, type ListOptions, matching, parametersFrom } from './pages';
 import type { Requests } from './requests';
 import { pathTo } from './transport';
 
@@ -63,15 +62,15 @@ export interface Crons<Job extends CronJob = CronJob> {
   history(name: string, options?: { limit?: number }): Promise<CronHistory>;
 }
 
+const CONDITIONS = { enabled: true, group: true };
+
 export function createCrons<Job extends CronJob>(requests: Requests, defaultsOf?: DefaultsOf): Crons<Job> {
   const { once, safely } = requests;
   return {
     ...collection(requests, '/cron', 'crons', cronOf),
     put: async (entry) => cronOf(await safely('POST', '/cron', jsonOf(wireCron(entry, defaultsOf), 'The entry'))),
-    async *list(query = {}, options = {}) {
-      const conditions = parametersFrom({ ...checked(query, { enabled: true, group: true }) });
-      yield* byCursor<CronStatus>(safely, { path: '/cron', conditions, member: 'crons' }, options);
-    },
+    list: (query = {}, options = {}) =>
+      byCursor(safely, { path: '/cron', conditions: matching(query, CONDITIONS), member: 'crons' }, options),
     patch: async (name, change) =>
       cronOf(await safely('PATCH', pathTo`/cron/${name}`, jsonOf(wireCronPatch(change), 'The change'))),
     pause: async (name) => cronOf(await safely('POST', pathTo`/cron/${name}/pause`)),

@@ -5,8 +5,7 @@ import type { Named } from '../producer/names';
 import { jobOf } from './answers';
 import { ageText, type BulkOptions, type BulkResult, purgedOf, summaryOf, waitParameter } from './bulk';
 import { collection } from './collection';
-import { checked } from './conditions';
-import { byCursor, type ListOptions, parametersFrom } from './pages';
+import { byCursor, type ListOptions, matching } from './pages';
 import { type BulkQuery, filterOf } from './queries';
 import type { Age, Purged } from './queue-config';
 import type { Requests } from './requests';
@@ -82,10 +81,8 @@ export function createDeadLetters(requests: Requests): DeadLetters {
     };
   return {
     ...collection(requests, '/dead-letter', 'jobs', jobOf),
-    async *list(query = {}, options = {}) {
-      const conditions = parametersFrom({ ...checked(query, DEAD_LETTERS) });
-      yield* byCursor<JobEnvelope>(safely, { path: '/dead-letter', conditions, member: 'jobs' }, options);
-    },
+    list: (query = {}, options = {}) =>
+      byCursor(safely, { path: '/dead-letter', conditions: matching(query, DEAD_LETTERS), member: 'jobs' }, options),
     stats: () => requests.read('/dead-letter/stats', 'total', 'the counts'),
     retry: async (id, override) => {
       const send = override?.queue === undefined ? once : safely;
@@ -95,8 +92,7 @@ export function createDeadLetters(requests: Requests): DeadLetters {
     retryMany: many('POST', '/dead-letter/retry'),
     deleteMany: many('DELETE', '/dead-letter'),
     purge: async (olderThan, { idempotencyKey, ...conditions } = {}) => {
-      const parameters = parametersFrom({ ...checked(conditions, { queue: true }) });
-      const path = `/dead-letter/purge?${waitParameter(requests)}&${parameters}`;
+      const path = `/dead-letter/purge?${waitParameter(requests)}&${matching(conditions, { queue: true })()}`;
       const body = jsonOf({ olderThan: ageText(olderThan) });
       return purgedOf(await underKey(idempotencyKey)('POST', path, body));
     },

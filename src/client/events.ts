@@ -1,8 +1,7 @@
 import type { Moment } from '../producer/job';
 import { listOf, member } from './answers';
 import { checked } from './conditions';
-import type { QueueEvent } from './event';
-import { type Following, type FollowOptions, type FollowQuery, follow } from './follow';
+import { type Following, type FollowOptions, type FollowQuery, follow, type QueueEvent } from './follow';
 import { byCursor, type ListOptions, parametersFrom } from './pages';
 import type { Requests } from './requests';
 
@@ -45,7 +44,7 @@ export function createEvents({ safely }: Requests, following: Following): Events
     async *list({ after, ...chosen } = {}, options = {}) {
       const { queue: queues, ...others } = checked(chosen, { queue: true, types: true, since: true });
       // Each page follows the last event of the page before.
-      const conditions = parametersFrom({ queues, ...others, cursor: after });
+      const conditions = () => parametersFrom({ queues, ...others, cursor: after });
       yield* byCursor<QueueEvent>(safely, { path: '/events', conditions, member: 'events' }, options);
     },
     latest: async () => {

@@ -1,9 +1,9 @@
+import type { FeedEvent } from '../contract/event-messages';
 import { messageOf } from '../job/thrown';
 import { AbortedError, aborted, NotFoundError, TocsinError, unanswered } from '../producer/errors';
-import { named } from '../producer/names';
+import { type Named, named } from '../producer/names';
 import { malformed } from './answers';
 import { checked } from './conditions';
-import type { QueueEvent } from './event';
 import { messagesOf } from './event-stream';
 import { parametersFrom } from './pages';
 import { pause, type Retrier } from './retry';
@@ -134,3 +134,6 @@ const isEnd = ({ type, data }: QueueEvent): boolean =>
   ENDS.has(type) || (type === 'job.state_changed' && LAST_STATES.has(data.to));
 
 const brokeOff = (cause: unknown) => unanswered(`The event stream was interrupted: ${messageOf(cause)}`, true, cause);
+
+/** Something that happened. `data` is in the wire's names. */
+export type QueueEvent = Named<FeedEvent>;

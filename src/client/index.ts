@@ -47,12 +47,27 @@ export type {
   RetryOverride,
 } from './dead-letters';
 export type { BatchOptions, BulkEnqueued, BulkEnqueueOptions, EnqueueOutcome, Refusal } from './enqueue';
-export type { QueueEvent } from './event';
 export type { EventQuery, Events } from './events';
 export type { ExportOptions, FileText, Imported, ImportOptions } from './export';
 export type { FailureGroup, FailureGroups, FailureQuery, FailureState, Failures, GroupPart } from './failures';
-export type { FollowOptions, FollowQuery } from './follow';
-export type { InspectedJob, JobPage, JobSummary, StoredJobs, SummaryOrder } from './jobs';
+export type { FollowOptions, FollowQuery, QueueEvent } from './follow';
+export type {
+  Checkpoint,
+  FailedAttempt,
+  InspectedJob,
+  JobHistoryEvent,
+  JobLogLine,
+  JobOutcome,
+  JobOutcomes,
+  JobPage,
+  JobProgress,
+  JobResult,
+  JobRetries,
+  JobStep,
+  JobSummary,
+  StoredJobs,
+  SummaryOrder,
+} from './jobs';
 export type { ApiKey, ApiKeyChange, ApiKeyCreated, ApiKeyOptions, Keys } from './keys';
 export type { Maintenance, MaintenanceState } from './maintenance';
 export type { ClientOptions } from './options';
@@ -68,18 +83,6 @@ export type { Queues } from './queues';
 export type { LimitsInForce, RateLimitInQueue, RateLimitOverride, RateLimitStatus, RateLimits } from './rate-limits';
 export type { EndedJob, JobFailure, ReportOutcome } from './report';
 export type { WaitOptions } from './requests';
-export type {
-  Checkpoint,
-  FailedAttempt,
-  JobHistoryEvent,
-  JobLogLine,
-  JobOutcome,
-  JobOutcomes,
-  JobProgress,
-  JobResult,
-  JobRetries,
-  JobStep,
-} from './results';
 export type { RetryOptions } from './retry';
 export type { RunnableHandlers, RunOptions, WorkerHandlers } from './run';
 export { type QueueOptions, type RunWorkerOptions, runWorker } from './run-worker';
@@ -126,9 +129,10 @@ export type {
 export type {
   WorkflowForm,
   WorkflowProgress,
+  WorkflowQuery,
   WorkflowState,
   WorkflowStatus,
   WorkflowStep,
   WorkflowSummary,
-} from './workflow-status';
-export type { WorkflowQuery, Workflows } from './workflows';
+  Workflows,
+} from './workflows';

@@ -2,6 +2,7 @@
 import { type Moment, momentText } from '../producer/job';
 import { wireName } from '../producer/names';
 import { listOf, member } from './answers';
+import { checked } from './conditions';
 import type { Send } from './transport';
 
 export interface ListOptions {
@@ -15,14 +16,14 @@ const PAGE_SIZE = 100;
 
 export interface ListRequest {
   path: string;
-  /** The query parameters of the list. */
-  conditions?: URLSearchParams | undefined;
+  /** The query parameters of the list, made when it is read. */
+  conditions?: (() => URLSearchParams) | undefined;
   member: string;
 }
 
 /** Entries of a list with cursors. Each is returned at most once, even if entries move meanwhile. */
 export async function* byCursor<T>(send: Send, list: ListRequest, options: ListOptions): AsyncGenerator<T> {
-  const parameters = new URLSearchParams(list.conditions);
+  const parameters = new URLSearchParams(list.conditions?.());
   yield* pages<T>(send, list, options, parameters, (page) => {
     const cursor = member(member(page, 'pagination'), 'nextCursor');
     if (typeof cursor !== 'string') return false;
@@ -33,7 +34,7 @@ export async function* byCursor<T>(send: Send, list: ListRequest, options: ListO
 
 /** Entries of a list that is read by offset. Entries created or deleted meanwhile may shift the pages. */
 export async function* byOffset<T>(send: Send, list: ListRequest, options: ListOptions): AsyncGenerator<T> {
-  const parameters = new URLSearchParams(list.conditions);
+  const parameters = new URLSearchParams(list.conditions?.());
   let offset = 0;
   yield* pages<T>(send, list, options, parameters, (_, entries) => {
     offset += entries.length;
@@ -63,10 +64,15 @@ async function* pages<T>(
   }
 }
 
+type Condition = string | number | boolean | Date | readonly string[] | undefined;
+
+/** The conditions of a list: those of a query, checked against these names. */
+export function matching<T extends { [Name in keyof T]: Condition }>(query: T, names: Record<keyof T, unknown>) {
+  return () => parametersFrom({ ...checked(query, names) } as Record<string, Condition>);
+}
+
 /** Query parameters of those conditions that have a value; `since` and `until` are moments. */
-export function parametersFrom(
-  conditions: Readonly<Record<string, string | number | boolean | Date | readonly string[] | undefined>>,
-): URLSearchParams {
+export function parametersFrom(conditions: Readonly<Record<string, Condition>>): URLSearchParams {
   const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries(conditions)) {
     const isMoment = name === 'since' || name === 'until';

@@ -2,7 +2,7 @@ import type * as progress from '../contract/progress';
 import type * as contract from '../contract/pull';
 import type * as steps from '../contract/steps';
 import type { Named } from '../producer/names';
-import type { JobProgress } from './results';
+import type { JobProgress } from './jobs';
 
 type Heartbeat = Named<
   Pick<contract.HeartbeatRequest, 'visibility_timeout_ms' | 'hostname' | 'pid' | 'concurrency' | 'version' | 'labels'>

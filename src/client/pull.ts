@@ -7,6 +7,7 @@ import { DEFAULT_QUEUE } from '../job/options';
 import type { JobEnvelope } from '../producer/envelope';
 import { jsonOf } from '../producer/job';
 import { batchOf, enqueuedJobOf, jobOf, listOf, member, shaped } from './answers';
+import type { Checkpoint } from './jobs';
 import type {
   HeartbeatAnswer,
   ProgressAnswer,
@@ -33,7 +34,6 @@ import {
   writeReport,
 } from './report';
 import type { Requests } from './requests';
-import type { Checkpoint } from './results';
 import type { RunnableHandlers, RunOptions, runPuller } from './run';
 import { createTokens } from './tokens';
 import { pathTo } from './transport';

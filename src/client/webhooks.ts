@@ -2,8 +2,7 @@ import type * as contract from '../contract/webhooks';
 import type { Named } from '../producer/names';
 import { member, shaped } from './answers';
 import { collection } from './collection';
-import { checked } from './conditions';
-import { byOffset, type ListOptions, parametersFrom } from './pages';
+import { byOffset, type ListOptions, matching } from './pages';
 import type { Requests } from './requests';
 import { pathTo } from './transport';
 
@@ -68,13 +67,9 @@ export function createWebhooks(requests: Requests): Webhooks {
     test: async (id) => shaped<WebhookTest>(await once('POST', ALL + pathTo`/${id}/test`), 'success', 'the outcome'),
     rotateSecret: async (id, secret) =>
       secretIn(await once('POST', ALL + pathTo`/${id}/rotate-secret`, bodyOf({ secret }))),
-    async *deliveries(query = {}, options = {}) {
-      const conditions = parametersFrom({ ...checked(query, { subscription: true, status: true }) });
-      yield* byOffset<WebhookDelivery>(
-        safely,
-        { path: '/webhooks/deliveries', conditions, member: 'deliveries' },
-        options,
-      );
+    deliveries: (query = {}, options = {}) => {
+      const conditions = matching(query, { subscription: true, status: true });
+      return byOffset(safely, { path: '/webhooks/deliveries', conditions, member: 'deliveries' }, options);
     },
     delivery: async (id) => deliveryIn(await safely('GET', pathTo`/webhooks/deliveries/${id}`)),
     redeliver: async (id) => deliveryIn(await once('POST', pathTo`/webhooks/deliveries/${id}/retry`)),

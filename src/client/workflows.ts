@@ -1,21 +1,32 @@
+import type * as contract from '../contract/workflows';
 import type { DefaultsOf } from '../producer/defaults';
 import { ConflictError, DuplicateJobError } from '../producer/errors';
 import { jsonOf } from '../producer/job';
-import { checked } from './conditions';
-import { byCursor, type ListOptions, parametersFrom } from './pages';
+import type { Named } from '../producer/names';
+import { member, shaped } from './answers';
+import { byCursor, type ListOptions, matching } from './pages';
 import type { Requests, WaitOptions } from './requests';
 import { pathTo } from './transport';
 import { type StepJob, type Workflow, type WorkflowOptions, wireWorkflow } from './workflow';
-import {
-  type WorkflowProgress,
-  type WorkflowState,
-  type WorkflowStatus,
-  type WorkflowSummary,
-  workflowOf,
-} from './workflow-status';
+
+export type { WorkflowForm, WorkflowState } from '../contract/workflows';
+
+export interface WorkflowStep extends Named<contract.WorkflowStep> {}
+
+export interface WorkflowStatus extends Named<contract.WorkflowStatus> {}
+
+export interface WorkflowSummary extends Named<contract.WorkflowSummary> {}
+
+/** The progress of each job of a workflow, from its queue now. */
+export interface WorkflowProgress extends Named<contract.WorkflowProgress> {}
+
+/** The workflow in an answer about one workflow. @throws {UnavailableError} */
+export function workflowOf(answer: unknown): WorkflowStatus {
+  return shaped<WorkflowStatus>(member(answer, 'workflow'), 'id', 'the workflow');
+}
 
 export interface WorkflowQuery {
-  state?: WorkflowState | readonly WorkflowState[];
+  state?: contract.WorkflowState | readonly contract.WorkflowState[];
 }
 
 export interface Workflows<Job extends StepJob = StepJob> {
@@ -66,9 +77,9 @@ export function createWorkflows<Job extends StepJob>(
       });
     },
     get,
-    async *list(query = {}, options = {}) {
-      const conditions = parametersFrom({ ...checked(query, { state: true }) });
-      yield* byCursor<WorkflowSummary>(safely, { path: '/workflows', conditions, member: 'workflows' }, options);
+    list: (query = {}, options = {}) => {
+      const conditions = matching(query, { state: true });
+      return byCursor(safely, { path: '/workflows', conditions, member: 'workflows' }, options);
     },
     progress: async (id) => read(pathTo`/workflows/${id}/progress`, 'progress', 'the progress'),
     cancel: (id) =>

@@ -75,6 +75,13 @@ const LIMITS = {
   weight: ['--weight <n>', 'share of starts relative to other groups', integer(1, 100)],
 } as const;
 
+const RESTORES = 'remove the limits, weight and pause of a group; the settings of its queue apply again';
+
+const calling = (name: string, summary: string, call: 'group' | 'restoreGroup' | 'pauseGroup' | 'resumeGroup') =>
+  action(name, summary, {}, async (opened, queue, group) =>
+    one(opened, await opened.tocsin.queues[call](queue, group)),
+  );
+
 export const groups = resource(
   action(
     'groups',
@@ -87,9 +94,7 @@ export const groups = resource(
   ),
   [QUEUE, ['<group>', 'name of the group']],
   [
-    action('show', 'show a group, its limits, and why its jobs wait', {}, async (opened, queue, group) =>
-      one(opened, await opened.tocsin.queues.group(queue, group)),
-    ),
+    calling('show', 'show a group, its limits, and why its jobs wait', 'group'),
     action('limit', 'set limits or the weight of a group', { flags: LIMITS }, async (opened, queue, group) => {
       const { rate: limit, period, ...members } = opened.members;
       const rate = limit === undefined && period === undefined ? undefined : { limit, period };
@@ -97,18 +102,9 @@ export const groups = resource(
       const changed: unknown = await opened.write('PUT', pathTo`/queues/${queue}/groups/${group}`, body);
       return one(opened, changed as QueueGroupDetail);
     }),
-    action(
-      'restore',
-      'remove the limits, weight and pause of a group; the settings of its queue apply again',
-      {},
-      async (opened, queue, group) => one(opened, await opened.tocsin.queues.restoreGroup(queue, group)),
-    ),
-    action('pause', 'pause a group; jobs of other groups keep running', {}, async (opened, queue, group) =>
-      one(opened, await opened.tocsin.queues.pauseGroup(queue, group)),
-    ),
-    action('resume', 'resume a paused group', {}, async (opened, queue, group) =>
-      one(opened, await opened.tocsin.queues.resumeGroup(queue, group)),
-    ),
+    calling('restore', RESTORES, 'restoreGroup'),
+    calling('pause', 'pause a group; jobs of other groups keep running', 'pauseGroup'),
+    calling('resume', 'resume a paused group', 'resumeGroup'),
   ],
 );
 

@@ -1,5 +1,5 @@
 import type { TocsinClient } from '../../client/client';
-import type { JobLogLine, JobStep } from '../../client/results';
+import type { JobLogLine, JobStep } from '../../client/jobs';
 import { stepsInOrder } from '../../job/step-order';
 import type { JobEnvelope } from '../../producer/envelope';
 import { type Action, action, json } from '../command';

@@ -1,6 +1,6 @@
 import type { TocsinClient } from '../../client/client';
-import type { QueueEvent } from '../../client/event';
-import type { JobResult } from '../../client/results';
+import type { QueueEvent } from '../../client/follow';
+import type { JobResult } from '../../client/jobs';
 import { own } from '../../job/own';
 import { action, integer, list } from '../command';
 import { failureOf } from '../failure';

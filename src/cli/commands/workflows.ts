@@ -4,7 +4,7 @@ import {
   type WorkflowStatus,
   type WorkflowStep,
   workflowOf,
-} from '../../client/workflow-status';
+} from '../../client/workflows';
 import { action, limitOf, listOf, type Result, resource, type Session } from '../command';
 import { listed, readObject, shown, tableOf } from '../resource';
 import { ago, type Column, WORKFLOWS } from '../views';

@@ -1,6 +1,6 @@
 /** The calls of `top`: reads that are repeated after a failure, writes that are not, and events as they happen. */
 import { TocsinClient } from '../../client/client';
-import type { QueueEvent } from '../../client/event';
+import type { QueueEvent } from '../../client/follow';
 import { type Endpoint, requestsTo } from '../connection';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';

@@ -1,4 +1,4 @@
-import type { QueueEvent } from '../../client/event';
+import type { QueueEvent } from '../../client/follow';
 import { questionOf, type Wish } from './actions';
 import { type Effect, type Next, type Problem, stay, type TopState } from './model';
 import { numberText } from './page';

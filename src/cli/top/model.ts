@@ -1,5 +1,5 @@
 /** The user's place and view in `top`: a value. What happens to it is in press.ts and happen.ts. */
-import type { QueueEvent } from '../../client/event';
+import type { QueueEvent } from '../../client/follow';
 import type { Session } from '../../contract/session';
 import type { Scope } from '../../job/access';
 import { ACTIONS, type Action, type Wish } from './actions';

@@ -1,4 +1,4 @@
-import type { QueueEvent } from '../../client/event';
+import type { QueueEvent } from '../../client/follow';
 import { parametersFrom } from '../../client/pages';
 import type { Scope } from '../../job/access';
 import { lengthText, whenText } from '../output';

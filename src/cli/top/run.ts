@@ -1,5 +1,5 @@
 /** Runs `top` on a screen: keys and events go into the model, what it asks for is done, and what changed is drawn. */
-import type { QueueEvent } from '../../client/event';
+import type { QueueEvent } from '../../client/follow';
 import type { Session } from '../../contract/session';
 import { own } from '../../job/own';
 import { TocsinError } from '../../producer/errors';

@@ -1,5 +1,5 @@
 /** Jobs in rows. Events change the rows that are shown; new jobs are only counted, so that nothing jumps. */
-import type { QueueEvent } from '../../../client/event';
+import type { QueueEvent } from '../../../client/follow';
 import type { JobSummary } from '../../../client/jobs';
 import { pathTo } from '../../../client/transport';
 import type { JobItems } from '../../../contract/jobs';

@@ -2,7 +2,7 @@ import type { AuditEntry } from '../../../client/audit';
 import type { CronStatus } from '../../../client/cron-entry';
 import type { RateLimitStatus } from '../../../client/rate-limits';
 import type { Webhook } from '../../../client/webhooks';
-import type { WorkflowSummary } from '../../../client/workflow-status';
+import type { WorkflowSummary } from '../../../client/workflows';
 import { ago, type Column, CRONS, LIMITS, WEBHOOKS, WORKFLOWS } from '../../views';
 import { bad, definePage, listOf, type Page, pageQuery, type Row } from '../page';
 import { valueText } from '../text';

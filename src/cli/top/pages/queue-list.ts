@@ -1,5 +1,5 @@
 /** The queues as two pages show them. Only queues in which something happens are asked again. */
-import type { QueueEvent } from '../../../client/event';
+import type { QueueEvent } from '../../../client/follow';
 import { pathTo } from '../../../client/transport';
 import type { QueueStanding } from '../../../contract/queues';
 import type { Named } from '../../../producer/names';

@@ -1,7 +1,7 @@
 /** All pages, in the order of the tabs. Their keys are those of the dashboard. */
 
-import type { QueueEvent } from '../../../client/event';
 import type { FailureGroup, FailureGroups } from '../../../client/failures';
+import type { QueueEvent } from '../../../client/follow';
 import type { TargetStatus } from '../../../client/targets';
 import { pathTo } from '../../../client/transport';
 import type { WorkerList } from '../../../contract/workers';
