@@ -5,6 +5,7 @@ import type { FailureGroup } from '../client/failures';
 import type { LimitsInForce, RateLimitStatus } from '../client/rate-limits';
 import type { Webhook } from '../client/webhooks';
 import type { WorkflowSummary } from '../client/workflows';
+import type { JobState } from '../job/states';
 import type { JobEnvelope } from '../producer/envelope';
 import { whenText } from './output';
 
@@ -105,4 +106,9 @@ export const WEBHOOKS: readonly Column<Webhook>[] = [
   ['FAILED', ({ failureCount }) => failureCount, { rank: 2, end: true, is: 'bad' }],
   ['PENDING', ({ pendingCount }) => pendingCount, { rank: 3, end: true }],
   ['LAST', ({ lastDeliveryAt }, now) => ago(lastDeliveryAt, now, 'never'), { rank: 1, end: true }],
+];
+
+export const JOB_STATES: readonly JobState[] = [
+  ...(['pending', 'scheduled', 'available', 'active'] as const),
+  ...(['retryable', 'completed', 'cancelled', 'discarded'] as const),
 ];

@@ -1,9 +1,10 @@
 /** The jobs that a worker runs: each is run by its handler and reported, unless it is stopped. */
-import { Deadlines } from '../handler/deadlines';
+
 import type { Host } from '../handler/host';
 import type { DeliveryOutcome, HandlerDelivery } from '../handler/protocol';
 import { runAll } from '../handler/run-all';
 import type { Runnable } from '../handler/runnable';
+import { Deadlines } from '../handler/time-limit';
 import type { JobEnvelope } from '../producer/envelope';
 import { ConflictError, TocsinError } from '../producer/errors';
 import type { HeartbeatAnswer } from './pull-types';

@@ -1,6 +1,5 @@
 /** The Worker around the handlers: it tells deliveries, the announcement and other requests apart. */
 import { readCall } from './control';
-import { Deadlines } from './deadlines';
 import type { Host } from './host';
 import { LineVoice, type LiveConnection, MessageBuffer } from './live-connection';
 import { parseDeliveries, writeAnswer } from './protocol';
@@ -9,6 +8,7 @@ import { newId, runDelivery } from './run';
 import { runAll } from './run-all';
 import { RUNNABLE, type Runnable, runnable } from './runnable';
 import { serveRuns } from './thread';
+import { Deadlines } from './time-limit';
 import type { ExecutionContextLike, HandlerDefinition, HandlerFunction } from './types';
 import { AnswerVoice } from './voice';
 import type { Handlers, HandlerWorker, InferredEntry, KnownSettings, WorkerOptions } from './worker-types';

@@ -1,9 +1,9 @@
 /** What surrounds runs, and how long they may take. */
 import type { Control } from './control';
-import type { Deadlines } from './deadlines';
 import type { LogSink } from './log';
 import type { HandlerDelivery } from './protocol';
 import { MAX_TIMEOUT_MS, type Registration } from './registry';
+import type { Deadlines } from './time-limit';
 import type { ExecutionContextLike } from './types';
 import type { Notes, Voice } from './voice';
 

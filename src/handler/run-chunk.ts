@@ -4,7 +4,6 @@ import { checkedArgs } from './arguments';
 import { within } from './around';
 import { keptLogger } from './context';
 import { CancelledError } from './control';
-import { Deadlines } from './deadlines';
 import { outcomeOfThrown, resultText } from './ended';
 import { type Host, PUSHED, timeoutOf } from './host';
 import { Journal } from './journal';
@@ -13,7 +12,7 @@ import { OutcomeError } from './outcomes';
 import type { DeliveryOutcome, HandlerDelivery, Outcome } from './protocol';
 import type { ChunkHandler, Registration, Registry } from './registry';
 import { RunSignal } from './run-signal';
-import { TimeLimit } from './time-limit';
+import { Deadlines, TimeLimit } from './time-limit';
 import type { BatchContext, HandlerContext, Job } from './types';
 
 /** What belongs to a single job, and what to do instead. */

@@ -6,7 +6,6 @@
 import { isA } from '../job/thrown';
 import { jobIds } from '../producer/id';
 import { contextOf } from './context';
-import { Deadlines } from './deadlines';
 import { type EndedRun, failed, outcomeOfThrown, resultText } from './ended';
 import { TimeoutError } from './failure';
 import { type Host, PUSHED, timeoutOf } from './host';
@@ -19,7 +18,7 @@ import { runChunk } from './run-chunk';
 import { RunSignal } from './run-signal';
 import { AT_ONCE } from './step-rules';
 import { Steps, type Suspension } from './steps';
-import { TimeLimit } from './time-limit';
+import { Deadlines, TimeLimit } from './time-limit';
 import type { HandlerContext } from './types';
 import { AnswerVoice, Notes, type Voice } from './voice';
 

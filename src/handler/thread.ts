@@ -3,7 +3,6 @@ import { messageOf } from '../job/thrown';
 import type { JobEnvelope } from '../producer/envelope';
 import { errorFor, type TocsinErrorInfo } from '../producer/errors';
 import { CancelledError } from './control';
-import { Deadlines } from './deadlines';
 import type { Host, TimeLimits } from './host';
 import type { LogEntry } from './journal';
 import type { LogLine, LogSink } from './log';
@@ -13,6 +12,7 @@ import { runDelivery } from './run';
 import { runAll } from './run-all';
 import { RunSignal } from './run-signal';
 import type { StepRecord } from './step-rules';
+import { Deadlines } from './time-limit';
 import type { ChildJob, SignalUrlAsked, Voice } from './voice';
 
 /** Why a signal aborts. */

@@ -12,10 +12,6 @@ function isBelow(folder: string, path: string): boolean {
   return path === folder || path.startsWith(`${folder}/`);
 }
 
-function isRoot(path: string): boolean {
-  return path === '' || path === '/';
-}
-
 function wantsPage({ method, headers }: Request): boolean {
   return (method === 'GET' || method === 'HEAD') && headers.get('Accept')?.includes('text/html') === true;
 }
@@ -28,7 +24,7 @@ export function mountable(serve: (request: Request, env: Env) => Promise<Respons
     const base = baseOf(routePath(c), url.pathname);
     const path = url.pathname.slice(base.length);
     // Below a path of its own the dashboard is the queue's too, and a browser that opens this path is led there.
-    const isDashboard = base !== '' && (isBelow('/ui', path) || (isRoot(path) && wantsPage(c.req.raw)));
+    const isDashboard = base !== '' && (isBelow('/ui', path) || (['', '/'].includes(path) && wantsPage(c.req.raw)));
     if (!isOurs(path) && !isDashboard) return await next();
     if (base === '') return await serve(c.req.raw, c.env as Env);
     url.pathname = path;

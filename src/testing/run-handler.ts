@@ -1,5 +1,6 @@
 /** Runs handlers in a test by the code that runs deliveries, with a recorder in place of the queue. */
 import { endsJob } from '../handler/failure';
+import type { Host } from '../handler/host';
 import { type DeliveryOutcome, type HandlerDelivery, type Progress, stepsOf } from '../handler/protocol';
 import type { Registration } from '../handler/registry';
 import { newId, runDelivery } from '../handler/run';
@@ -125,18 +126,18 @@ export async function runBatch<H, Type extends TypesOf<H>>(
     const job = testJob(type, args, handler, { ...options, now, job: { id: idOf(at), ...options.job } });
     return { kind: 'job', deliveryId: `del_test_${at}`, workerId: 'test', job, attempt: job.attempt };
   });
-  const outlives: Promise<unknown>[] = [];
-  const answers = await Promise.all(
-    runAll(deliveries, registry, {
-      env: options.env ?? {},
-      executionCtx: { waitUntil: (promise) => void outlives.push(promise) },
-      call: options.signal && { signal: options.signal },
-      sink: () => undefined,
-    }),
-  );
-  await Promise.allSettled(outlives);
+  const answers = await hosted(options, (host) => Promise.all(runAll(deliveries, registry, host)));
   const runs = answers.map((answer, at) => outcomeOf(answer, undefined, (deliveries[at] as HandlerDelivery).job, now));
   return runs as HandlerRun<ResultOf<H, Type>>[];
+}
+
+/** Runs something in the place of a queue, and waits for what outlives it. */
+async function hosted<T>({ env = {}, signal }: RunOptions<unknown>, run: (host: Host) => Promise<T>): Promise<T> {
+  const outlives: Promise<unknown>[] = [];
+  const executionCtx = { waitUntil: (promise: Promise<unknown>) => void outlives.push(promise) };
+  const answer = await run({ env, executionCtx, call: signal && { signal }, sink: () => undefined });
+  await Promise.allSettled(outlives);
+  return answer;
 }
 
 class Recorder implements Voice {
@@ -221,20 +222,14 @@ export async function runHandler<H, Type extends TypesOf<H>>(
   const job = testJob(type, args, handler, { ...options, now });
   const { attempt } = job;
   const delivery: HandlerDelivery = { kind: 'job', deliveryId: 'del_test', workerId: 'test', job, attempt };
-  const outlives: Promise<unknown>[] = [];
   let recorder: Recorder | undefined;
-  const answer = await runDelivery(delivery, registry, {
-    env: options.env ?? {},
-    executionCtx: { waitUntil: (promise) => void outlives.push(promise) },
-    call: options.signal && { signal: options.signal },
-    sink: () => undefined,
-    queueNow: () => now,
-    voice: (_, notes) => {
-      recorder = new Recorder(job, notes, options.runs ?? {}, now);
-      return recorder;
-    },
-  });
-  await Promise.allSettled(outlives);
+  const voice: Host['voice'] = (_, notes) => {
+    recorder = new Recorder(job, notes, options.runs ?? {}, now);
+    return recorder;
+  };
+  const answer = await hosted(options, (host) =>
+    runDelivery(delivery, registry, { ...host, queueNow: () => now, voice }),
+  );
   return outcomeOf(answer, recorder, job, now) as HandlerRun<ResultOf<H, Type>>;
 }
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { Deadlines } from '../../src/handler/deadlines';
+import { Deadlines } from '../../src/handler/time-limit';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());

@@ -6,8 +6,7 @@ import { type Action, action, condition, limitOf, list, listOf, type Result, typ
 import { CliError, failureOf } from '../failure';
 import { table } from '../output';
 import { listed } from '../resource';
-import { JOB_STATES } from '../states';
-import { JOBS } from '../views';
+import { JOB_STATES, JOBS } from '../views';
 
 const FLAGS = {
   queue: ['--queue <name>', 'only this queue; a list, or several times', list],

@@ -108,14 +108,7 @@ export function jobOf(queue: string, id: string, hash: Hash, dueAt?: number): Fi
     const retention = retentionOf(opts);
     const unique = uniqueOf(id, opts.de ?? opts.deduplication ?? {}, hash.deid);
     return {
-      ...{
-        kind: 'job',
-        id,
-        queue,
-        name,
-        createdAt: Number(hash.timestamp ?? 0),
-        args: [readJson(hash.data ?? '{}')],
-      },
+      ...{ kind: 'job', id, queue, name, createdAt: Number(hash.timestamp ?? 0), args: [readJson(hash.data ?? '{}')] },
       options: {
         ...{ ...retry.options, ...priority.options, ...retention.options, ...unique.options },
         ...(dueAt !== undefined && { delayUntil: new Date(dueAt) }),

@@ -67,12 +67,8 @@ function optionsOf(given: { priority: number; group: string | null; key: string 
 
 export function jobOf(row: Row, now: number): Finding {
   const retry = retryOf(row.max_attempts, row.attempts);
-  const { options, remarks } = optionsOf({
-    priority: row.priority,
-    group: row.named_queue,
-    key: row.key ?? null,
-    retry,
-  });
+  const { priority, named_queue: group, key = null } = row;
+  const { options, remarks } = optionsOf({ priority, group, key, retry });
   return {
     ...{ kind: 'job', id: row.id, queue: QUEUE, name: row.task, args: [row.payload] },
     createdAt: epochOf(row.created_at),

@@ -230,14 +230,11 @@ function refusePlace(location: unknown = ''): void {
 
 /** Without a key only this machine is served, and only at a loopback address. */
 function openLoopback(queue: Record<string, string>, { host, behindProxy }: ServeOptions): void {
-  if (behindProxy) {
-    const message = 'No key is set, so every client of the proxy could do everything.';
-    throw new CliError(message, SET_KEYS, 'no_key');
-  }
-  if (!/^(localhost|127\.\d+\.\d+\.\d+|::1)$/.test(host)) {
-    const message = `No key is set, so ${host} would be open to everybody who reaches it.`;
-    throw new CliError(message, SET_KEYS, 'no_key');
-  }
+  const isLoopback = /^(localhost|127\.\d+\.\d+\.\d+|::1)$/.test(host);
+  const danger = behindProxy
+    ? 'every client of the proxy could do everything'
+    : `${host} would be open to everybody who reaches it`;
+  if (behindProxy || !isLoopback) throw new CliError(`No key is set, so ${danger}.`, SET_KEYS, 'no_key');
   queue.ALLOW_LOCALHOST ??= 'true';
 }
 

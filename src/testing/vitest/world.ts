@@ -17,11 +17,8 @@ const realTimer = setTimeout;
 
 let isWatched = false;
 let promises = new WeakMap<WaitingState, Set<Promise<unknown>>>();
+/** How often work was begun. */
 let count = 0;
-
-function worksBegun(): number {
-  return count;
-}
 
 /** Tracks the work of all objects of this isolate from now on. @param state of any of them */
 function watchWork(state: WaitingState): void {
@@ -33,10 +30,6 @@ function watchWork(state: WaitingState): void {
     waitUntil.call(this, work);
     add(this, Promise.resolve(work));
   };
-}
-
-function forgetWork(): void {
-  promises = new WeakMap();
 }
 
 /** Waits a moment for the work of an object; called inside of it. @returns whether there was any */
@@ -108,7 +101,7 @@ export class World {
     // The first call of an object loads the main module.
     await runInDurableObject(directory.getByName('directory'), (_, state) => watchWork(state));
     await this.deployment.reset();
-    forgetWork();
+    promises = new WeakMap();
   }
 
   /** Waits for what is under way, then rings what is due now, and so on until nothing is. */
@@ -149,12 +142,12 @@ export class World {
   private async rest(): Promise<Looked[]> {
     const end = realNow() + this.restMs;
     for (;;) {
-      const begun = worksBegun();
+      const begun = count;
       const objects = await this.deployment.objects();
       const looked = await Promise.all(objects.map(({ name, stub }) => this.look(name, stub)));
       const busy = looked.filter((one) => one.busy);
       // What ended meanwhile may have given work to an object that was looked at before.
-      if (busy.length === 0 && begun === worksBegun()) return looked;
+      if (busy.length === 0 && begun === count) return looked;
       if (realNow() > end) throw new Error(await this.complaint(busy));
     }
   }

@@ -1,11 +1,11 @@
 import { pathTo } from '../../../client/transport';
 import { wired } from '../../../producer/names';
 import { readable } from '../../output';
-import { JOB_STATES } from '../../states';
+import { JOB_STATES } from '../../views';
 import { countsText, definePage, type Fact, lastsText, msText, numberText, stateCell } from '../page';
 import { foreign, valueText } from '../text';
 import { askJobs, type JobAnswer, loadJobs, receiveJobs, showJobs } from './job-list';
-import { paceText, percent, type QueueItem } from './queue-list';
+import { paceText, percent, type QueueItem } from './overview';
 
 interface QueueAnswer extends JobAnswer {
   queue: QueueItem & { configuration?: { backpressure?: { enabled: boolean } } };

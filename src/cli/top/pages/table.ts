@@ -7,8 +7,7 @@ import { pathTo } from '../../../client/transport';
 import type { WorkerList } from '../../../contract/workers';
 import type { WorkflowStatus } from '../../../contract/workflows';
 import { type Named, wireName } from '../../../producer/names';
-import { JOB_STATES } from '../../states';
-import { ago, type Column, FAILURES } from '../../views';
+import { ago, type Column, FAILURES, JOB_STATES } from '../../views';
 import {
   ageText,
   countsText,
@@ -27,9 +26,8 @@ import { foreign, membersText, valueText } from '../text';
 import { job } from './job';
 import { askJobs, type JobAnswer, loadJobs, receiveJobs, showJobs } from './job-list';
 import { audit, limits, schedules, webhooks, workflows } from './lists';
-import { overview } from './overview';
+import { askQueues, listQueues, loadQueues, overview, type QueuesAnswer, receiveQueues } from './overview';
 import { queue } from './queue';
-import { askQueues, listQueues, loadQueues, type QueuesAnswer, receiveQueues } from './queue-list';
 
 interface WorkersAnswer extends Named<WorkerList> {
   targets: readonly TargetStatus[];
