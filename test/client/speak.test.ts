@@ -88,7 +88,7 @@ describe('what a handler says while it runs', () => {
     });
     const gone = () => ({ job_id: '1', name: 'gone', recorded: true });
     const { sent } = startWorker(stop.signal, { fetch: jobsInTurn([job('1', { steps })]), gone }, handlers);
-    await vi.advanceTimersByTimeAsync(0);
+    await vi.advanceTimersByTimeAsync(10);
     expect(sent('gone')).toMatchObject([{ timed_out: true }]);
     expect(sent('ack')).toMatchObject([{ result: [1, { by: 'ada' }, 'SignalTimeoutError'] }]);
   });
