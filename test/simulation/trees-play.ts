@@ -547,7 +547,14 @@ export class TreesPlay {
     const { steps } = seen;
     for (const [name, record] of Object.entries(steps)) if (record.run) this.checkRecord(id, name, record);
     if (asleep && seen.state === 'available' && asleep.until > this.now && !this.touched.has(id)) {
-      holds(this.mayGoOn(steps, asleep.names), () => `${id} continues, and still waits for ${asleep.names.join(', ')}`);
+      // The failure of a job that lives a second time wakes its handler, and may be replaced by its result at once.
+      const isReplaced = this.children().some(
+        ({ awaited, isRedriven }) => isRedriven && awaited.by === id && asleep.names.includes(awaited.name),
+      );
+      holds(
+        isReplaced || this.mayGoOn(steps, asleep.names),
+        () => `${id} continues, and still waits for ${asleep.names.join(', ')}`,
+      );
     }
     job.asleep = seen.asleep;
     const isUndoable = undoes === undefined && Object.values(steps).some(({ undo }) => undo);
