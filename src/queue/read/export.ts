@@ -137,12 +137,7 @@ class Page {
   }
 }
 
-interface Texts {
-  history?: string | undefined;
-  checkpoint?: string | undefined;
-  run?: string | undefined;
-  body: string;
-}
+type Texts = Partial<Record<'history' | 'checkpoint' | 'run', string | undefined>> & { body: string };
 
 const STATES: Readonly<Record<number, StoredState>> = {
   [STATE.waiting]: 'waiting',

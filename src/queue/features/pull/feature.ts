@@ -41,8 +41,11 @@ import { Waiter, Waiters } from './waiters';
  * only reports that cannot be written fail. @returns the outcomes of the first of them, at least one
  */
 async function takeSome(host: Host, reports: readonly Report[], room: AnswerRoom): Promise<Outcome<Reported>[]> {
+  const { q, about, request, random } = host;
   try {
-    return await inOne(host, reports, room);
+    about((state) => reports.map(({ job_id }) => (isUuidV7(job_id) ? keyOf(state, job_id) : undefined)));
+    const outcome = await request((now) => reportEach(q, reports, now, random, room));
+    return outcome.ok ? outcome.value : reports.map(() => outcome);
   } catch (error) {
     if (reports.length > 1) {
       console.error('tocsin: reports are written one by one because together they could not be:', error);
@@ -57,16 +60,6 @@ const NOT_WRITTEN = {
   ...({ status: 500, code: 'backend_error', retryable: true } as const),
   message: 'The report could not be written.',
 };
-
-async function inOne(
-  { q, about, request, random }: Host,
-  reports: readonly Report[],
-  room: AnswerRoom,
-): Promise<Outcome<Reported>[]> {
-  about((state) => reports.map(({ job_id }) => (isUuidV7(job_id) ? keyOf(state, job_id) : undefined)));
-  const outcome = await request((now) => reportEach(q, reports, now, random, room));
-  return outcome.ok ? outcome.value : reports.map(() => outcome);
-}
 
 /** Beyond these bytes of jobs a turn begins no other claim: its jobs are in memory until it ends. */
 const MAX_BYTES = MAX_CLAIM_BYTES / 2;
@@ -129,7 +122,9 @@ export class Pulling implements Feature {
   }
 
   start(why: 'commit' | 'alarm'): void {
-    if (why === 'alarm') this.lookAgain();
+    if (why !== 'alarm') return;
+    this.waiters.markReady();
+    this.serve();
   }
 
   /**
@@ -211,11 +206,6 @@ export class Pulling implements Feature {
   private answer(waiter: Waiter, jobs: RunnerView[]): void {
     this.waiters.remove(waiter);
     waiter.answer.resolve({ ok: true, value: jobs });
-  }
-
-  private lookAgain(): void {
-    this.waiters.markReady();
-    this.serve();
   }
 
   /**

@@ -40,19 +40,11 @@ import { PushWaits } from './waits';
 export const CALLS_PER_EVENT = 30;
 
 export class CallBudget {
-  private left: number;
-
-  constructor(calls = CALLS_PER_EVENT) {
-    this.left = calls;
-  }
-
-  get remaining(): number {
-    return this.left;
-  }
+  constructor(public remaining = CALLS_PER_EVENT) {}
 
   take(): boolean {
-    if (this.left === 0) return false;
-    this.left--;
+    if (this.remaining === 0) return false;
+    this.remaining--;
     return true;
   }
 }

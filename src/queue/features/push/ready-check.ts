@@ -56,15 +56,9 @@ export class ReadyCheck {
     const running = target.runningByEntry(q);
     const isOurs = (row: JobRow) => targetOf(this.configs, q.name, row) === target.config;
     const takes = (row: JobRow) => isOurs(row) && target.takes(row.type, running);
-    if (
-      this.finds(
-        q.store.cursors.ofTarget(target.id),
-        now,
-        (row) => takes(row) && !target.deferred.entries.has(target.entryOf(row.type)),
-      )
-    ) {
-      return true;
-    }
+    const isDeferred = ({ type }: JobRow) => target.deferred.entries.has(target.entryOf(type));
+    const cursor = q.store.cursors.ofTarget(target.id);
+    if (this.finds(cursor, now, (row) => takes(row) && !isDeferred(row))) return true;
     return [...target.deferred.entries].some((entry) => {
       const scan = target.deferred.scanOf(q, entry);
       return this.finds(scan, now, (row) => takes(row) && target.entryOf(row.type) === entry);

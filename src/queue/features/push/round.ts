@@ -5,19 +5,20 @@ import type { JobRow } from '../../store/job-row';
 import type { CallPlan } from './plan';
 import type { PushTarget } from './target';
 
-export interface PushSelection {
-  calls: { target: PushTarget; jobs: Claimed[] }[];
-  ask: Set<PushTarget>;
+export class PushSelection {
+  readonly calls: { target: PushTarget; jobs: Claimed[] }[] = [];
+  readonly ask = new Set<PushTarget>();
   /** Work was left because calls ran out. */
-  starved: boolean;
+  starved = false;
   /** Work was left because too many jobs run. */
-  full: boolean;
+  full = false;
   /** Reading reached its bound before it knew what is left: the next selection continues there. */
-  unfinished: boolean;
-  /** Characters of bodies that may still be under way to handlers. */
-  chars: number;
-  expired: JobRow[];
-  orphans: JobRow[];
+  unfinished = false;
+  readonly expired: JobRow[] = [];
+  readonly orphans: JobRow[] = [];
+
+  /** @param chars characters of bodies that may still be under way to handlers */
+  constructor(public chars: number) {}
 }
 
 export interface Round {

@@ -21,7 +21,7 @@ import type { QueueParts } from '../../store/parts';
 import { rowByKey } from '../../store/row-lookup';
 import type { RunningCalls } from './calls';
 import { CHILDREN, messagesWith } from './children';
-import { hear } from './take-message';
+import { hear, type Speaker } from './take-message';
 import type { PushTarget } from './target';
 
 export interface CallWatcher {
@@ -34,10 +34,7 @@ export interface CallWatcher {
 }
 
 /** A claimed job, the delivery it went out with, and how that ended. */
-interface Delivered {
-  /** While this claim runs nothing changes the job's row. */
-  claimed: Pick<Claimed, 'row' | 'active'>;
-  delivery: string;
+interface Delivered extends Pick<Speaker, 'claimed' | 'delivery'> {
   outcome: AttemptOutcome;
   /** JSON texts of the outbox messages with the jobs that it enqueues. */
   children?: readonly string[];

@@ -24,7 +24,7 @@ import { ChunkedRound, hasChunk } from './chunked';
 import { targetOf } from './destination';
 import { CallPlan } from './plan';
 import { ReadyCheck } from './ready-check';
-import { MAX_CHARS_UNDER_WAY, type PushSelection, type Round } from './round';
+import { MAX_CHARS_UNDER_WAY, PushSelection, type Round } from './round';
 import { connectionsLeft, type PushTarget } from './target';
 
 export class PushSelector {
@@ -55,16 +55,7 @@ export class PushSelector {
    */
   select(now: number, budget: number, charsUnderWay: number): PushSelection {
     const { q } = this;
-    const selection: PushSelection = {
-      calls: [],
-      ask: new Set(),
-      starved: false,
-      full: false,
-      unfinished: false,
-      chars: MAX_CHARS_UNDER_WAY - charsUnderWay,
-      expired: [],
-      orphans: [],
-    };
+    const selection = new PushSelection(MAX_CHARS_UNDER_WAY - charsUnderWay);
     if (q.config.isClosed(now)) return selection;
     let calls = budget;
     for (const target of this.targets) {
@@ -137,10 +128,7 @@ export class PushSelector {
           scan.exact &&= isTaken;
           return 'pass';
         }
-        if (target.deferred.entries.has(target.entryOf(row.type))) {
-          scan.exact = false;
-          return 'pass';
-        }
+        if (target.deferred.entries.has(target.entryOf(row.type))) return left(scan);
         return this.consider(row, scan, round, chunks);
       };
       const others = selectReady(q.store, scan, now, limit - rows.length, look, round.starting);
@@ -195,10 +183,7 @@ export class PushSelector {
     const { q } = this;
     const { target, plan, running, now, selection, limits, bodies } = round;
     if (passOver(q, row, now, selection.expired)) return 'pass';
-    if (targetOf(this.configs, q.name, row) !== target.config) {
-      scan.exact = false;
-      return 'pass';
-    }
+    if (targetOf(this.configs, q.name, row) !== target.config) return left(scan);
     const announced = target.announced(row.type);
     if (announced === 'unknown') {
       // Only an announcement younger than the job can show that no handler takes it.
@@ -207,10 +192,7 @@ export class PushSelector {
       else target.isAwaited = true;
       return 'hold';
     }
-    if (chunks && target.chunkFor(row.type)) {
-      scan.exact = false;
-      return 'pass';
-    }
+    if (chunks && target.chunkFor(row.type)) return left(scan);
     chunks?.start(row);
     if (round.slots <= 0 || round.starts <= 0) {
       selection.full = true;
@@ -219,8 +201,7 @@ export class PushSelector {
     if (!target.takes(row.type, running)) {
       selection.full = true;
       target.deferred.add(q, target.entryOf(row.type), scan);
-      scan.exact = false;
-      return 'pass';
+      return left(scan);
     }
     if (plan.isClosed) return 'stop';
     const judged = limits.isFull ? 'stop' : limits.judge(row);
@@ -238,13 +219,8 @@ export class PushSelector {
     if (readable) bodies.set(row.key, readable);
     const body = readable ?? emptyBody(row.type);
     const alone = suspect || (target.batchSize > 1 && travelsAlone(q, row, body));
-    const seated = plan.add({
-      key: row.key,
-      chars: chars + target.expectedAnswer,
-      timeoutMs: target.timeoutFor(q, body),
-      alone,
-    });
-    if (!seated) return 'stop';
+    const timeoutMs = target.timeoutFor(q, body);
+    if (!plan.add({ key: row.key, chars: chars + target.expectedAnswer, timeoutMs, alone })) return 'stop';
     selection.chars -= chars;
     target.count(row.type, running);
     limits.count(row);
@@ -262,11 +238,8 @@ export class PushSelector {
     const { q } = this;
     const scan = q.store.cursors.ofTarget('');
     const found = selectReady(q.store, scan, now, 500, (row) => {
-      if (passOver(q, row, now, selection.expired) || targetOf(this.configs, q.name, row)) {
-        scan.exact = false;
-        return 'pass';
-      }
-      return 'take';
+      const isNone = passOver(q, row, now, selection.expired) || targetOf(this.configs, q.name, row);
+      return isNone ? left(scan) : 'take';
     });
     selection.unfinished ||= scan.unfinished;
     selection.orphans.push(...found);
@@ -296,4 +269,10 @@ export class PushSelector {
       if (jobs.length > 0) selection.calls.push({ target, jobs });
     }
   }
+}
+
+/** Leaves a job to another cursor: by this one it cannot be said what is before its place. */
+function left(scan: Scan): Verdict {
+  scan.exact = false;
+  return 'pass';
 }

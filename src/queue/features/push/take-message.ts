@@ -15,6 +15,7 @@ import type { Stored } from '../../store/parts';
 import { childrenOf } from './children';
 
 export interface Speaker {
+  /** While this claim runs nothing changes the job's row. */
   claimed: Pick<Claimed, 'row' | 'active'>;
   delivery: string;
   parent: Parent;
@@ -77,8 +78,5 @@ function mustRun(q: Stored, { claimed, delivery }: Speaker): Active {
 async function enqueue({ q, others, now }: Host, { target, parent }: Speaker, children: unknown): Promise<unknown> {
   const jobs = await others.enqueue(await childrenOf(target, children, parent, now()));
   const telling = new Telling(q.config.variables.retryVariables);
-  return jobs.map((view) => ({
-    ...telling.envelope(view),
-    ...(view.deduplicated && { deduplicated: true }),
-  }));
+  return jobs.map((view) => ({ ...telling.envelope(view), ...(view.deduplicated && { deduplicated: true }) }));
 }

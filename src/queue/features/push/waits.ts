@@ -31,11 +31,8 @@ export class PushWaits {
     if (down) return down;
     const url = urlOf(row);
     if (url !== undefined && !target) {
-      return waiting(
-        'no_handler',
-        `ALLOWED_TARGET_HOSTS does not list the host of its target_url ${maskedUrl(url)}.`,
-        since,
-      );
+      const detail = `ALLOWED_TARGET_HOSTS does not list the host of its target_url ${maskedUrl(url)}.`;
+      return waiting('no_handler', detail, since);
     }
     const unhandled = url === undefined ? this.handled.whyUnhandled(row.type) : undefined;
     if (unhandled !== undefined) return this.noHandler(unhandled, target, since, now);
