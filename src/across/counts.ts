@@ -5,8 +5,8 @@ import { defined } from '../job/envelope/fields';
 import { unwrap } from '../job/errors';
 import type { Selection } from '../job/filter';
 import { JOB_STATES, type JobState } from '../job/states';
-import type { StateCounts } from '../rpc/metrics';
 import { ACTS_ON, type BulkAction } from '../rpc/operations';
+import type { StateCounts } from '../rpc/stats';
 import { queueObject } from '../rpc/stubs';
 import { nextQueues, queuesOf } from './queues';
 

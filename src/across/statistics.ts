@@ -6,8 +6,9 @@ import { inParallel } from '../durable/parallel';
 import { errorDataOf } from '../durable/platform-errors';
 import { type Outcome, unavailable, unwrap } from '../job/errors';
 import type { DirectoryHealth } from '../rpc/directory';
-import type { QueueActivity, QueueStats } from '../rpc/metrics';
+import type { QueueActivity } from '../rpc/metrics';
 import type { EventsRequest } from '../rpc/queue';
+import type { QueueStats } from '../rpc/stats';
 import { directoryObject, queueObject } from '../rpc/stubs';
 import { busiestQueues, queuesOf } from './queues';
 

@@ -3,7 +3,7 @@ import type { Schema } from '../durable/schema';
 import type { AlertMembers } from '../job/alert/parse';
 import type { AlertRule, AlertState, StoredAlert } from '../job/alert/rule';
 import { conflict, invalidRequest, notFound } from '../job/errors';
-import type { AlertInQueue, AlertView } from '../rpc/webhooks';
+import type { AlertInQueue, AlertView } from '../rpc/alerts';
 
 const MAX_ALERTS = 100;
 

@@ -1,12 +1,11 @@
 /** What a queue says of what has happened in it. */
 
-import type { StorageUse } from '../contract/queues';
 import type { Upcoming } from '../job/metrics/as-of';
 import type { Meter } from '../job/metrics/meter';
 import type { Point } from '../job/metrics/series';
-import type { JobState } from '../job/states';
 import type { WaitingFor } from '../job/waiting';
 import type { QueuePressure } from './receipts';
+import type { QueueStats } from './stats';
 
 export interface PointsRequest {
   /** The points of this time, epoch ms. */
@@ -42,20 +41,3 @@ export type QueueReading = QueueStats & QueueActivity;
 
 /** All numbers of a queue, and what time will do to them. */
 export type WatchedReading = QueueReading & { upcoming: Upcoming[] };
-
-export type StateCounts = Record<JobState, number>;
-
-export interface QueueStats {
-  queue: string;
-  exists: boolean;
-  paused: boolean;
-  /** Gives out the jobs it has and takes none. */
-  draining?: boolean;
-  counts: StateCounts;
-  /** Dead letters, part of `discarded`. */
-  dead: number;
-  created_at?: number;
-  /** Absent: the queue does not exist. */
-  storage?: StorageUse;
-  computed_at: number;
-}

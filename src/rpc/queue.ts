@@ -10,9 +10,9 @@ import type { QueueConfig } from '../job/settings';
 import type { JobState } from '../job/states';
 import type { DeadLetterPlace } from './failures';
 import type { IdPlace } from './ids';
-import type { StateCounts } from './metrics';
 import type { Override, PatchRequest } from './operations';
 import type { EnqueueReceipt, IdempotencyKey, RememberedAnswer } from './receipts';
+import type { StateCounts } from './stats';
 import type { VerbTables } from './tables';
 import type { ProgressReport, StoredCheckpoint } from './workers';
 

@@ -1,6 +1,5 @@
 /** Webhooks over RPC: listed by the directory, each with an object that sends, so no receiver delays another. */
 import type * as contract from '../contract/webhooks';
-import type { AlertState, StoredAlert } from '../job/alert/rule';
 import type { DeliveryStatus, Webhook, WebhookMembers } from '../job/webhook/subscription';
 
 /** An event on its way to a subscription: its body as it is sent, written once. */
@@ -62,20 +61,3 @@ export interface ChangedWebhook {
 
 /** A change of what a client may say of a subscription. */
 export type WebhookChange = { [K in keyof WebhookMembers]?: WebhookMembers[K] | null };
-
-/** How a rule stands in one queue. */
-export interface AlertInQueue extends AlertState {
-  queue: string;
-}
-
-/** A rule and how it stands where it has ever fired. */
-export interface AlertView {
-  rule: StoredAlert;
-  /** Those that fire first, then the last changed; the first two hundred. */
-  queues: AlertInQueue[];
-}
-
-/** A rule, and how many queues have not received its change yet. */
-export interface ChangedAlert extends AlertView {
-  untold: number;
-}

@@ -4,7 +4,8 @@ import { adminQueues, type InspectedQueue, type QueueConfiguration } from '../..
 import { notFound, unwrap } from '../../job/errors';
 import { DEFAULT_WARNING, type QueueConfig } from '../../job/settings';
 import { formatInstant } from '../../job/time';
-import type { QueueReading, QueueStats } from '../../rpc/metrics';
+import type { QueueReading } from '../../rpc/metrics';
+import type { QueueStats } from '../../rpc/stats';
 import { queueObject } from '../../rpc/stubs';
 import { continuation, locationOf } from '../bulk/render';
 import { type AppContext, json, mayPurge } from '../context';

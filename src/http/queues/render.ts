@@ -7,7 +7,8 @@ import { sum } from '../../job/metrics/meter';
 import { errorRate, history, latencies, MINUTE_MS, type Point, throughput } from '../../job/metrics/series';
 import { modeOf } from '../../job/settings';
 import { formatInstant } from '../../job/time';
-import type { QueueActivity, QueueStats } from '../../rpc/metrics';
+import type { QueueActivity } from '../../rpc/metrics';
+import type { QueueStats } from '../../rpc/stats';
 
 export function renderStatus(name: string, mode: { paused: boolean; draining?: boolean }): QueueState {
   return { name, paused: mode.paused, status: modeOf(mode) };

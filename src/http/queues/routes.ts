@@ -7,7 +7,7 @@ import { notFound, unwrap } from '../../job/errors';
 import { HOUR_MS, lastHour, MINUTE_MS } from '../../job/metrics/series';
 import { modeOf, withBuiltIns } from '../../job/settings';
 import { formatInstant } from '../../job/time';
-import type { QueueStats } from '../../rpc/metrics';
+import type { QueueStats } from '../../rpc/stats';
 import { queueObject } from '../../rpc/stubs';
 import { type AppContext, json, mayPurge } from '../context';
 import { saysVersion } from '../ojs';

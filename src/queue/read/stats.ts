@@ -4,7 +4,7 @@ import { RANK_BIT } from '../../job/ids';
 import { MAX_UPCOMING, type Upcoming } from '../../job/metrics/as-of';
 import { first } from '../../job/size';
 import { JOB_STATES } from '../../job/states';
-import type { QueueStats, StateCounts } from '../../rpc/metrics';
+import type { QueueStats, StateCounts } from '../../rpc/stats';
 import { countArchived } from '../store/archive';
 import { STANDS_IN_LINE } from '../store/columns';
 import { afterAllAt } from '../store/due-index';
