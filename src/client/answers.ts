@@ -1,8 +1,13 @@
 /** Parses the server's answers; only the members that the client relies on are checked. */
 import type { JobEnvelope } from '../producer/envelope';
-import { UnavailableError } from '../producer/errors';
+import { ConflictError, UnavailableError } from '../producer/errors';
 import type { PreparedJob } from '../producer/job';
 import { addKept, addRead } from '../producer/options';
+
+/** Was a call refused because what it is about was cancelled before? */
+export function wasCancelled(error: unknown): boolean {
+  return error instanceof ConflictError && error.details.currentState === 'cancelled';
+}
 
 /** The job in an answer about one job. @throws {UnavailableError} */
 export function jobOf(answer: unknown): JobEnvelope {

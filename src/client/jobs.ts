@@ -7,7 +7,7 @@ import type { EnvelopeError, JobEnvelope, RetryPolicy } from '../producer/envelo
 import { ConflictError, WaitTimeoutError } from '../producer/errors';
 import { jsonOf } from '../producer/job';
 import { type Named, wireName } from '../producer/names';
-import { jobOf, listOf, malformed, member, shaped } from './answers';
+import { jobOf, listOf, malformed, member, shaped, wasCancelled } from './answers';
 import { byCursor, byOffset, type ListOptions, parametersFrom } from './pages';
 import { type JobPatch, wirePatch } from './patch';
 import { type JobQuery, parametersOf } from './queries';
@@ -226,7 +226,7 @@ export function createStoredJobs({ once, safely, read, settle, waitFor }: Reques
     get,
     cancel: (id) =>
       settle(async (send) => jobOf(await send('DELETE', pathTo`/jobs/${id}`)), {
-        isDone: (error) => error instanceof ConflictError && error.details.currentState === 'cancelled',
+        isDone: wasCancelled,
         read: () => get(id),
       }),
     activate: (id) =>

@@ -6,7 +6,8 @@ import { runAll } from '../handler/run-all';
 import type { Runnable } from '../handler/runnable';
 import { Deadlines } from '../handler/time-limit';
 import type { JobEnvelope } from '../producer/envelope';
-import { ConflictError, TocsinError } from '../producer/errors';
+import { TocsinError } from '../producer/errors';
+import { wasCancelled } from './answers';
 import type { HeartbeatAnswer } from './pull-types';
 import { PullVoice } from './pull-voice';
 import type { Held, Puller } from './puller';
@@ -330,11 +331,6 @@ export class RunningJobs {
 function unhandledBy(type: string): DeliveryOutcome {
   const message = `No handler registered for job type ${JSON.stringify(type)}.`;
   return { status: 'failed', error: { code: 'handler_not_found', type: 'tocsin.no_handler', message, kill: true } };
-}
-
-/** There is nothing to report of a cancelled job. */
-function wasCancelled(error: unknown): boolean {
-  return error instanceof ConflictError && error.details.currentState === 'cancelled';
 }
 
 /** How long to wait before the next try, in ms: not less than the server asks for. */

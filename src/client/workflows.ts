@@ -1,9 +1,9 @@
 import type * as contract from '../contract/workflows';
 import type { DefaultsOf } from '../producer/defaults';
-import { ConflictError, DuplicateJobError } from '../producer/errors';
+import { DuplicateJobError } from '../producer/errors';
 import { jsonOf } from '../producer/job';
 import type { Named } from '../producer/names';
-import { member, shaped } from './answers';
+import { member, shaped, wasCancelled } from './answers';
 import { byCursor, type ListOptions, matching } from './pages';
 import type { Requests, WaitOptions } from './requests';
 import { pathTo } from './transport';
@@ -84,7 +84,7 @@ export function createWorkflows<Job extends StepJob>(
     progress: async (id) => read(pathTo`/workflows/${id}/progress`, 'progress', 'the progress'),
     cancel: (id) =>
       settle(async (send) => workflowOf(await send('DELETE', pathTo`/workflows/${id}`)), {
-        isDone: (error) => error instanceof ConflictError && error.details.currentState === 'cancelled',
+        isDone: wasCancelled,
         read: () => get(id),
       }),
     wait: (id, options = {}) =>

@@ -104,7 +104,7 @@ export function serveRuns(registry: Registry, ownSink: LogSink, port: Port, data
     const questions = runs.get(number)?.questions;
     const waiting = questions?.get(question);
     questions?.delete(question);
-    if (error) waiting?.reject(errorOf(error));
+    if (error) waiting?.reject(error.info ? errorFor(error.message, error.info) : new Error(error.message));
     else waiting?.resolve(value);
   };
 
@@ -180,10 +180,6 @@ class PortVoice implements Voice {
 
 function reasonOf({ message, isCancelled }: Reason): Error {
   return isCancelled ? new CancelledError(message) : new DOMException(message, 'AbortError');
-}
-
-function errorOf({ message, info }: CrossingError): Error {
-  return info ? errorFor(message, info) : new Error(message);
 }
 
 function textOf(answer: DeliveryOutcome | DeliveryOutcome[]): string {

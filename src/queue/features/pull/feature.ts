@@ -259,7 +259,7 @@ export class Pulling implements Feature {
       if (found.jobs.length > 0) given.push({ waiter, jobs: found.jobs });
       else waiter.turns++;
       if (found.isClosed) this.wakeWhenOpen(now);
-      else this.wakeForGroups();
+      else if (this.waiters.anyUnlimited) q.wake.at(q.store.cursors.nextGroup());
       if (found.isUnfinished) resting.add(waiter.types);
       else if (found.isClosed || (!found.hasMore && waiter.types === '')) this.waiters.allIdle();
       else if (!found.hasMore) this.waiters.idle(waiter.types);
@@ -275,10 +275,6 @@ export class Pulling implements Feature {
     if (!this.waiters.anyUnlimited) return;
     const opensAt = q.config.shutUntil > now ? q.config.shutUntil : queueOpensAt(q, now);
     if (opensAt !== undefined && opensAt < Number.POSITIVE_INFINITY) q.wake.at(opensAt);
-  }
-
-  private wakeForGroups(): void {
-    if (this.waiters.anyUnlimited) this.host.q.wake.at(this.host.q.store.cursors.nextGroup());
   }
 
   /** A claim that fails does not affect the others: those before it are served in the next turn. */
