@@ -136,7 +136,6 @@ export interface GatherOptions {
 const queuesOf = (jobs: readonly PreparedJob[]) => jobs.map(({ queue }) => queue);
 
 export class Enqueuer {
-  readonly #newId: (queue: string) => string | undefined;
   readonly #batcher: Batcher;
   readonly #tracing: Tracing;
 
@@ -144,8 +143,7 @@ export class Enqueuer {
     private readonly requests: Requests,
     private readonly options: GatherOptions,
   ) {
-    const { maxBatch, linger, newId, otel, answers } = options;
-    this.#newId = newId;
+    const { maxBatch, linger, otel, answers } = options;
     this.#tracing = new Tracing(otel);
     this.#batcher = new Batcher(
       (jobs) => this.#post(jobs, jobs.length > 1, jobs[0]?.idempotencyKey, jobs[0]?.trace, answers === 'minimal'),
@@ -160,9 +158,11 @@ export class Enqueuer {
     const send = (trace: TraceHeaders): Promise<JobEnvelope> => {
       // Jobs of several spans share a request. A job under a key goes alone, and its text must be the same each time.
       if (idempotencyKey !== undefined)
-        return this.#batcher.add({ ...prepare(type, args, options, this.#newId), trace });
+        return this.#batcher.add({ ...prepare(type, args, options, this.options.newId), trace });
       const traced = metaWithTrace(meta, trace);
-      return this.#batcher.add(prepare(type, args, traced ? { ...options, meta: traced } : options, this.#newId));
+      return this.#batcher.add(
+        prepare(type, args, traced ? { ...options, meta: traced } : options, this.options.newId),
+      );
     };
     return await this.#tracing.enqueue([queue], send, ({ id }) => [id], false);
   }
@@ -192,7 +192,7 @@ export class Enqueuer {
       refuseBeside(job);
       const { type, args, options = {} } = job;
       const whole = withDefaults(options, this.options.defaultsOf(type));
-      return prepare(type, args, whole, key === undefined ? this.#newId : undefined, JOB_OPTIONS);
+      return prepare(type, args, whole, key === undefined ? this.options.newId : undefined, JOB_OPTIONS);
     });
   }
 

@@ -1,5 +1,5 @@
 /** Runs handlers in Node threads, one call in each. A call that blocks or crashes ends its thread alone. */
-import { type Failure, failureOf, TimeoutError } from '../handler/failure';
+import { failureOf, TimeoutError } from '../handler/failure';
 import { type TimeLimits, timeoutOf } from '../handler/host';
 import type { LogSink } from '../handler/log';
 import type { DeliveryOutcome, HandlerDelivery } from '../handler/protocol';
@@ -243,13 +243,9 @@ function threadOf(data: ThreadData): Thread {
 }
 
 function crashed(cause: unknown, code: number): DeliveryOutcome {
-  const why = cause === undefined ? `it exited with code ${code}` : failureOf(cause).message;
-  const stack = cause === undefined ? undefined : failureOf(cause).stack;
-  const error: Failure = {
-    ...{ code: 'crashed', type: 'tocsin.crash', message: `The thread of the handler ended: ${why}` },
-    ...(stack !== undefined && { stack }),
-  };
-  return { status: 'failed', error };
+  const { message: why, stack } = cause === undefined ? { message: `it exited with code ${code}` } : failureOf(cause);
+  const error = { code: 'crashed', type: 'tocsin.crash', message: `The thread of the handler ended: ${why}` };
+  return { status: 'failed', error: { ...error, ...(stack !== undefined && { stack }) } };
 }
 
 function reasonOf(reason: unknown): Reason {

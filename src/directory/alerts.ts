@@ -54,10 +54,8 @@ export class AlertList {
     const before = this.find(id)?.rule;
     if (!before) throw notFound('alert', id);
     const { declared, created_at } = before;
-    return this.write(
-      { ...members, ...(declared !== undefined && { declared }), id, created_at, updated_at: now },
-      now,
-    );
+    const kept = { ...(declared !== undefined && { declared }), id, created_at };
+    return this.write({ ...members, ...kept, updated_at: now }, now);
   }
 
   /** @returns whether there was one */

@@ -25,6 +25,8 @@ interface Round {
   after: IdPlace;
 }
 
+type Noted = { id: string; queue: string; noted_at: number };
+
 const START: IdPlace = { id: '', queue: '' };
 
 export interface IdsHost extends Pick<RelayHost, 'now' | 'wakeAt'> {
@@ -88,12 +90,7 @@ export class IdRegister {
   /** One step. @returns the last row that was looked at; undefined at the end */
   private async removeVacant(after: IdPlace): Promise<IdPlace | undefined> {
     const page = 'SELECT id, queue, noted_at FROM ids WHERE (id, queue) > (?, ?) ORDER BY id, queue LIMIT ?';
-    const found = this.tables.rows<{ id: string; queue: string; noted_at: number }>(
-      page,
-      after.id,
-      after.queue,
-      ROUND_STEP,
-    );
+    const found = this.tables.rows<Noted>(page, after.id, after.queue, ROUND_STEP);
     const before = this.host.now() - CERTAIN_AFTER_MS;
     const old = Map.groupBy(
       found.filter(({ noted_at }) => noted_at <= before),

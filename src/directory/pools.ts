@@ -30,10 +30,8 @@ export class PoolList {
     const others = this.all().filter(({ name }) => name !== pool.name);
     const isNew = others.length === this.all().length;
     if (isNew && others.length >= MAX_POOLS) throw payloadTooLarge('pools', others.length + 1, MAX_POOLS, 'pools');
-    this.tables.writeFact(
-      'pools',
-      [...others, pool].sort((a, b) => (a.name < b.name ? -1 : 1)),
-    );
+    const all = [...others, pool].sort((a, b) => (a.name < b.name ? -1 : 1));
+    this.tables.writeFact('pools', all);
     return isNew;
   }
 

@@ -11,11 +11,15 @@ import { ago, type Column, WORKFLOWS } from '../views';
 
 const STATES = ['running', 'completed', 'failed', 'cancelled'] as const satisfies WorkflowState[];
 
-const STEPS: readonly Column<WorkflowStep>[] = [
+const OF_BOTH: readonly Column<{ id: string; type?: string; state: string; jobId?: string | null }>[] = [
   ['STEP', ({ id }) => id],
   ['TYPE', ({ type }) => type],
   ['STATE', ({ state }) => state],
-  ['JOB', ({ jobId }) => jobId],
+  ['JOB', ({ jobId }) => jobId ?? ''],
+];
+
+const STEPS: readonly Column<WorkflowStep>[] = [
+  ...OF_BOTH,
   ['AFTER', ({ dependsOn }) => dependsOn?.join(',')],
   ['STARTED', ({ startedAt }, now) => ago(startedAt, now)],
   ['ERROR', ({ error }) => error && `${error.type}: ${error.message}`],
@@ -24,10 +28,7 @@ const STEPS: readonly Column<WorkflowStep>[] = [
 const percent = (part: number) => `${Math.round(100 * part)} %`;
 
 const PROGRESS: readonly Column<WorkflowProgress['steps'][number]>[] = [
-  ['STEP', ({ id }) => id],
-  ['TYPE', ({ type }) => type],
-  ['STATE', ({ state }) => state],
-  ['JOB', ({ jobId }) => jobId ?? ''],
+  ...OF_BOTH,
   ['DONE', ({ progress }) => percent(progress)],
 ];
 

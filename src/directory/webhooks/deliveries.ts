@@ -124,19 +124,12 @@ export class Deliveries {
       const before = JSON.parse(row.log) as Log;
       const log: Log = { attempts: [...before.attempts, told].slice(-MAX_ATTEMPTS), ...(response && { response }) };
       const isOver = verdict.state !== 'pending';
-      const dueAt = isOver ? null : now + verdict.delayMs;
+      const due_at = isOver ? null : now + verdict.delayMs;
       const state = DELIVERY_STATUSES.indexOf(verdict.state);
-      const tries = row.tries + 1;
-      put(this.sql, 'deliveries', {
-        ...row,
-        state,
-        tries,
-        due_at: dueAt,
-        tried_at: attempt.at,
-        log: JSON.stringify(log),
-      });
-      if (dueAt === null) this.isOver(event);
-      else this.wait(event, { dueAt, chars: row.body.length });
+      const tried = { tries: row.tries + 1, tried_at: attempt.at, log: JSON.stringify(log) };
+      put(this.sql, 'deliveries', { ...row, state, due_at, ...tried });
+      if (due_at === null) this.isOver(event);
+      else this.wait(event, { dueAt: due_at, chars: row.body.length });
       this.clear(now);
     });
   }
@@ -173,11 +166,8 @@ export class Deliveries {
 
   stats(): WebhookStats {
     const counts = { ...this.counts() };
-    const states = rows<{ state: number; n: number }>(
-      this.sql,
-      'SELECT state, count(*) AS n FROM deliveries GROUP BY 1',
-    );
-    for (const { state, n } of states) add(counts, state, n);
+    const states = 'SELECT state, count(*) AS n FROM deliveries GROUP BY 1';
+    for (const { state, n } of rows<{ state: number; n: number }>(this.sql, states)) add(counts, state, n);
     const latest =
       'SELECT tried_at AS at, state FROM deliveries WHERE tried_at IS NOT NULL ORDER BY tried_at DESC LIMIT 1';
     const [last] = rows<{ at: number; state: number }>(this.sql, latest);

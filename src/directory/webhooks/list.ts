@@ -43,11 +43,7 @@ export class WebhookList {
     private readonly host: WebhookListHost,
     private readonly tables: Schema,
   ) {
-    this.messages = derived({
-      kind: 'webhook',
-      open: () => this.untold(),
-      deliver: (id) => this.tell(id),
-    });
+    this.messages = derived({ kind: 'webhook', open: () => this.untold(), deliver: (id) => this.tell(id) });
   }
 
   /** Every webhook, the oldest first. */
