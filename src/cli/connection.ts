@@ -19,11 +19,8 @@ export type Endpoint = Where;
 export function endpointOf(options: ConnectionOptions, env: Terminal['env']): Endpoint {
   const url = options.url ?? (env.TOCSIN_URL || DEFAULT_URL);
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) {
-    const shown = withoutPassword(url);
-    throw usageError(
-      `${shown} is not an address.`,
-      'Write it like https://queue.example.com or http://localhost:8787.',
-    );
+    const hint = 'Write it like https://queue.example.com or http://localhost:8787.';
+    throw usageError(`${withoutPassword(url)} is not an address.`, hint);
   }
   const { username, password } = new URL(url);
   if (username !== '' || password !== '') {

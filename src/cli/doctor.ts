@@ -148,10 +148,8 @@ function partChecks(config: WranglerConfig, env: string | undefined): Check[] {
   const { classes, withoutSqlite, flags } = needsOf(config, env);
   const checks: Check[] = [];
   const name = nameOf(config, env);
-  if (classes.length > 0)
-    checks.push(
-      failed('migrations', `${name} has no migration and no entry in exports for ${classes.join(', ')}.`, ADD),
-    );
+  const lacking = `${name} has no migration and no entry in exports for ${classes.join(', ')}.`;
+  if (classes.length > 0) checks.push(failed('migrations', lacking, ADD));
   if (withoutSqlite.length > 0) {
     const of = env === undefined ? '' : ` in env.${env}`;
     const message = `${withoutSqlite.join(', ')} was created without SQLite${of}; the queue needs new_sqlite_classes, or the storage sqlite in exports.`;
@@ -311,11 +309,8 @@ function targetCheck({ name, state, types, patterns, lastError }: TargetStatus):
 function versionCheck(server: string, own: string): Check {
   const line = (version: string) => version.split('.').slice(0, 2).join('.');
   if (line(server) === line(own)) return ok('version', `server ${server}, this program ${own}`);
-  return warned(
-    'version',
-    `The server has ${server}, this program is ${own}.`,
-    `npx tocsin@${line(server)} matches the server.`,
-  );
+  const message = `The server has ${server}, this program is ${own}.`;
+  return warned('version', message, `npx tocsin@${line(server)} matches the server.`);
 }
 
 async function keyChecks(tocsin: TocsinClient, endpoint: Endpoint): Promise<Check[]> {

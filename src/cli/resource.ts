@@ -28,10 +28,9 @@ export function tableOf<Item>(
   now: number,
 ): string {
   if (found.length === 0) return none;
-  return table(
-    columns.map(([head]) => head),
-    found.map((item) => columns.map(([, cell]) => cell(item, now))),
-  );
+  const heads = columns.map(([head]) => head);
+  const rows = found.map((item) => columns.map(([, cell]) => cell(item, now)));
+  return table(heads, rows);
 }
 
 /** One thing with all that is known of it. @param beside renders a member below the facts; '' for nothing new */

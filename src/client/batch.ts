@@ -61,10 +61,8 @@ export class Batcher {
     const culprit = typeof index === 'number' ? batch[index] : undefined;
     if (culprit) {
       culprit.reject(withoutIndex(error));
-      return await this.#deliver(
-        batch.filter((entry) => entry !== culprit),
-        refusals,
-      );
+      const others = batch.filter((entry) => entry !== culprit);
+      return await this.#deliver(others, refusals);
     }
     const half = Math.ceil(batch.length / 2);
     await Promise.all([this.#deliver(batch.slice(0, half), refusals), this.#deliver(batch.slice(half), refusals)]);

@@ -160,9 +160,8 @@ export class Enqueuer {
       if (idempotencyKey !== undefined)
         return this.#batcher.add({ ...prepare(type, args, options, this.options.newId), trace });
       const traced = metaWithTrace(meta, trace);
-      return this.#batcher.add(
-        prepare(type, args, traced ? { ...options, meta: traced } : options, this.options.newId),
-      );
+      const whole = traced ? { ...options, meta: traced } : options;
+      return this.#batcher.add(prepare(type, args, whole, this.options.newId));
     };
     return await this.#tracing.enqueue([queue], send, ({ id }) => [id], false);
   }

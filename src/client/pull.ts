@@ -82,12 +82,8 @@ export class PullWorker<Job extends Held & { type: string; args: readonly unknow
   }
 
   with(settings: WorkerConnection): PullWorker<Job> {
-    return new PullWorker<Job>(
-      (more) => this.connect({ ...settings, ...more }),
-      this.id,
-      this.options,
-      this.defaultLeaseMs,
-    );
+    const connect = (more?: WorkerConnection) => this.connect({ ...settings, ...more });
+    return new PullWorker<Job>(connect, this.id, this.options, this.defaultLeaseMs);
   }
 
   /**
@@ -315,10 +311,8 @@ export class PullWorker<Job extends Held & { type: string; args: readonly unknow
   async enqueueMany(children: readonly Record<string, unknown>[]): Promise<JobEnvelope[]> {
     const send = children.every(({ id }) => id !== undefined) ? this.#requests.safely : this.#requests.once;
     const answer = await send('POST', '/jobs/batch', jsonOf({ jobs: children }));
-    return batchOf(
-      answer,
-      children.map((child) => ({ json: JSON.stringify(child), queue: DEFAULT_QUEUE })),
-    );
+    const sent = children.map((child) => ({ json: JSON.stringify(child), queue: DEFAULT_QUEUE }));
+    return batchOf(answer, sent);
   }
 
   #notify(job: Held): void {

@@ -70,11 +70,10 @@ export function parametersOf(query: JobQuery): URLSearchParams {
   const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries(conditions)) {
     if (name === 'priority' || name === 'attempts') setRange(parameters, name, value as Range);
-    else
-      parameters.set(
-        own(SINGULAR, name) ?? wireName(name),
-        String(isMoment(name, value) ? momentText(value, name) : value),
-      );
+    else {
+      const text = String(isMoment(name, value) ? momentText(value, name) : value);
+      parameters.set(own(SINGULAR, name) ?? wireName(name), text);
+    }
   }
   for (const [name, value] of Object.entries(where)) {
     if (!/^(args|meta)[.[]/.test(name)) throw invalid(`${name} must begin with "args." or "meta.".`, `where.${name}`);

@@ -166,10 +166,8 @@ function readQueueConcurrency(given: object = {}, queues: readonly string[]): Re
 
 function defaultConcurrency(own: ReadonlyMap<string, number>, queues: readonly string[]): number {
   if (own.size === 0 || queues.some((queue) => !own.has(queue))) return 10;
-  return Math.min(
-    MAX_CONCURRENCY,
-    [...own.values()].reduce((sum, one) => sum + one, 0),
-  );
+  const all = [...own.values()].reduce((sum, one) => sum + one, 0);
+  return Math.min(MAX_CONCURRENCY, all);
 }
 
 /** An error handler that throws or rejects must not end the worker. */

@@ -12,18 +12,16 @@ const MAX_TYPES = 1000;
 /** Longest settings of handlers, in characters of JSON; the server takes 64 KiB. */
 const MAX_HANDLERS_CHARS = 48 * 1024;
 
+const TOO_MANY =
+  'The handlers have too many retry settings: the policies of the queues are used, and jobs come one by one.';
+
 /** The handlers' types, if few enough to name, and their retries. @param leavesOthers takes no other types */
 export function wantedBy(registry: Registry, leavesOthers: boolean, complain: (error: unknown) => void): Wanted {
   const all = leavesOthers ? registry.typeNames() : undefined;
   const types = all && all.length <= MAX_TYPES ? all : undefined;
   const handlers = registry.settings(types === undefined);
   const fits = handlers.length <= MAX_TYPES && JSON.stringify(handlers).length <= MAX_HANDLERS_CHARS;
-  if (!fits)
-    complain(
-      new TypeError(
-        'The handlers have too many retry settings: the policies of the queues are used, and jobs come one by one.',
-      ),
-    );
+  if (!fits) complain(new TypeError(TOO_MANY));
   return { ...(types && { types }), ...(fits && { handlers }) };
 }
 

@@ -209,12 +209,9 @@ class ChunkRun {
 /** The results, one for each job, or none. @throws {InvalidResultsError} which fails all jobs */
 function resultsIn(returned: unknown, jobs: number): readonly unknown[] {
   if (returned === undefined || returned === null) return [];
+  const wanted = `A chunked handler returns a list with a result for each of its ${jobs} jobs, or nothing`;
   const wrong = (got: string) =>
-    new InvalidResultsError(
-      `A chunked handler returns a list with a result for each of its ${jobs} jobs, or nothing; it returned ${got}.`,
-      {},
-      { type: 'tocsin.invalid_results' },
-    );
+    new InvalidResultsError(`${wanted}; it returned ${got}.`, {}, { type: 'tocsin.invalid_results' });
   if (!Array.isArray(returned)) throw wrong(`a value of type ${typeof returned}`);
   if (returned.length !== jobs) throw wrong(`a list of ${returned.length}`);
   return returned;

@@ -75,10 +75,8 @@ export function readOptions(
   };
   const bytes = utf8Bytes(JSON.stringify(declared));
   if (bytes > MAX_DECLARED_BYTES) {
-    throw wrong(
-      'queues, limits, crons, webhooks and alerts',
-      `take ${bytes} bytes together; at most ${MAX_DECLARED_BYTES} can be declared`,
-    );
+    const problem = `take ${bytes} bytes together; at most ${MAX_DECLARED_BYTES} can be declared`;
+    throw wrong('queues, limits, crons, webhooks and alerts', problem);
   }
   return {
     ...declared,

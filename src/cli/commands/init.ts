@@ -49,10 +49,8 @@ async function install(folder: string, env: Terminal['env'], quiet: boolean): Pr
     child.once('exit', (exit) => resolve(exit ?? 1));
   });
   if (code === 0) return;
-  throw new CliError(
-    `"${manager} install" exited with code ${code}.`,
-    'All files are written. Install the dependencies by hand.',
-  );
+  const hint = 'All files are written. Install the dependencies by hand.';
+  throw new CliError(`"${manager} install" exited with code ${code}.`, hint);
 }
 
 interface Options {
@@ -83,10 +81,8 @@ export function initCommand(terminal: Terminal, version: string, folder: string 
     if (options.print) return printLines(terminal, resolve(named ?? folder ?? '.'), options);
     const asks = terminal.interactive && !options.yes && !options.json;
     if (!asks && !options.yes && !options.dryRun) {
-      throw usageError(
-        'Cannot ask for confirmation without a terminal.',
-        'Pass --yes, or --dry-run to see what would change.',
-      );
+      const hint = 'Pass --yes, or --dry-run to see what would change.';
+      throw usageError('Cannot ask for confirmation without a terminal.', hint);
     }
     const chosen = named ?? folder ?? (asks ? await askFolder() : 'my-queue');
     const path = resolve(chosen);
@@ -116,12 +112,8 @@ export function initCommand(terminal: Terminal, version: string, folder: string 
       return [done, options.dryRun ? '' : nextText(path, plan, options.install, terminal)].filter(Boolean).join('\n\n');
     });
     if (byHand.length > 0 && !options.dryRun) {
-      const files = byHand.map(({ path }) => path).join(', ');
-      throw new CliError(
-        `Some lines must be added by hand: ${files}.`,
-        'Check the result with: npx tocsin doctor',
-        'by_hand',
-      );
+      const message = `Some lines must be added by hand: ${byHand.map(({ path }) => path).join(', ')}.`;
+      throw new CliError(message, 'Check the result with: npx tocsin doctor', 'by_hand');
     }
   });
 }

@@ -80,10 +80,8 @@ async function each({ tocsin, endpoint }: Session, ids: readonly string[], chang
       failed.push({ id, code, message });
     }
   }
-  const text = table(
-    ['ID', 'STATE', 'QUEUE', 'TYPE'],
-    jobs.map((job) => [job.id, job.state, job.queue, job.type]),
-  );
+  const rows = jobs.map((job) => [job.id, job.state, job.queue, job.type]);
+  const text = table(['ID', 'STATE', 'QUEUE', 'TYPE'], rows);
   const [first] = failed;
   if (!first) return { value: { jobs, failed }, text };
   const why = `${failed.length} of ${ids.length} jobs could not be changed: ${first.message}`;

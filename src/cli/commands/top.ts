@@ -73,11 +73,9 @@ async function printPage(terminal: Terminal, api: Api, session: Session, place: 
 function mustSee(session: Session, place: PagePlace | undefined): void {
   const scope = place && pageOf(place.page).scope;
   if (scope === undefined ? tabsOf(session).length > 0 : session.scopes.includes(scope)) return;
-  throw new CliError(
-    place ? `This key may not see ${pageOf(place.page).title.toLowerCase()}.` : 'This key may see no page.',
-    `It has the role ${session.role}${scope ? `; the page needs ${scope}` : ''}.`,
-    'forbidden',
-  );
+  const what = place ? `not see ${pageOf(place.page).title.toLowerCase()}` : 'see no page';
+  const hint = `It has the role ${session.role}${scope ? `; the page needs ${scope}` : ''}.`;
+  throw new CliError(`This key may ${what}.`, hint, 'forbidden');
 }
 
 /** @throws {CliError} for a page or state that is none */

@@ -43,9 +43,8 @@ export async function openGraphileWorker({ url, within, now, crontab }: Opening)
     yield* left('jobs that run', running);
     yield* left('failed jobs', failed);
     if (lines !== undefined || !(await db.has(`${prefix}known_crontabs`))) return;
-    const [{ known } = { known: 0 }] = await db.rows<{ known: number }>(
-      `SELECT count(*)::int AS known FROM ${table('known_crontabs')}`,
-    );
+    const count = `SELECT count(*)::int AS known FROM ${table('known_crontabs')}`;
+    const [{ known } = { known: 0 }] = await db.rows<{ known: number }>(count);
     yield* left('crontab entries', known);
   }
 

@@ -20,10 +20,8 @@ export function readAs(given: readonly string[]): Map<string, Renamed> {
       const [queue = '', type = ''] = text.slice(at + 1).split(':', 2);
       const isRead = at > 0 && (queue !== '' || type !== '');
       if (!isRead || (queue !== '' && !isQueueName(queue)) || (type !== '' && !isJobType(type))) {
-        throw usageError(
-          `--as ${text} does not say what a name becomes.`,
-          'Write --as "SendEmail=mail:email.send", or only a queue (mail), or only a type (:email.send).',
-        );
+        const hint = 'Write --as "SendEmail=mail:email.send", or only a queue (mail), or only a type (:email.send).';
+        throw usageError(`--as ${text} does not say what a name becomes.`, hint);
       }
       return [text.slice(0, at), { ...(queue !== '' && { queue }), ...(type !== '' && { type }) }];
     }),

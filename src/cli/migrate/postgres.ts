@@ -93,9 +93,6 @@ function findPg(): Pg {
   const owners = OWNERS.flatMap((name) => pathFrom(project, name) ?? []);
   const found = installed<Pg>('pg', [project, ...owners]);
   if (found) return found;
-  throw new CliError(
-    'PostgreSQL is read with the package pg, which is not installed here.',
-    'npm install pg',
-    'not_installed',
-  );
+  const message = 'PostgreSQL is read with the package pg, which is not installed here.';
+  throw new CliError(message, 'npm install pg', 'not_installed');
 }

@@ -12,10 +12,8 @@ export function readJson(text: string, path: string): Record<string, unknown> {
   const [error] = errors;
   if (error) {
     const line = text.slice(0, error.offset).split('\n').length;
-    throw new CliError(
-      `${path}, line ${line}: ${printParseErrorCode(error.error)}.`,
-      'Correct it, then run this command again.',
-    );
+    const message = `${path}, line ${line}: ${printParseErrorCode(error.error)}.`;
+    throw new CliError(message, 'Correct it, then run this command again.');
   }
   if (!isObject(value)) throw new CliError(`${path} is not an object.`);
   return value;

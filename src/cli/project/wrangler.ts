@@ -57,8 +57,6 @@ function nodeFor(folder: string, oldest: number): string {
   const own = ['node.exe', 'node'].map((name) => join(dirname(file ?? ''), 'bin', name));
   const found = file && own.find((path) => existsSync(path));
   if (found) return found;
-  throw new CliError(
-    `wrangler needs Node ${oldest}, this is ${process.versions.node}.`,
-    'npm install --save-dev node@24 installs one for the scripts of this project.',
-  );
+  const hint = 'npm install --save-dev node@24 installs one for the scripts of this project.';
+  throw new CliError(`wrangler needs Node ${oldest}, this is ${process.versions.node}.`, hint);
 }

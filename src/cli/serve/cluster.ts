@@ -59,10 +59,8 @@ export function clusterOf(options: ClusterOptions, variables: Readonly<Record<st
     }
   }
   if (advertise === undefined && /^(0\.0\.0\.0|\[?::\]?):/.test(address)) {
-    throw usageError(
-      `--cluster-address ${address} is not an address at which others reach it: name that, too.`,
-      'Add --cluster-advertise 10.0.0.5:7000, say.',
-    );
+    const message = `--cluster-address ${address} is not an address at which others reach it: name that, too.`;
+    throw usageError(message, 'Add --cluster-advertise 10.0.0.5:7000, say.');
   }
   const key = variables.CLUSTER_KEY ?? '';
   if (Buffer.byteLength(key) < MIN_KEY) {

@@ -61,10 +61,8 @@ function queueWorker(folder: string, { config: file, env, handlers }: WorkersOpt
   if (holdsQueue(found.config)) return workerOf(found.config, found.folder, env);
   // A folder of handlers, which are served beside the queue alone.
   if (file === undefined && handlers.length > 0) return QUEUE_ALONE;
-  throw new CliError(
-    `The Worker of ${found.config.file} does not hold the queue.`,
-    'npx tocsin init adds it; --no-config serves the queue alone, and --handlers . this Worker beside it.',
-  );
+  const hint = 'npx tocsin init adds it; --no-config serves the queue alone, and --handlers . this Worker beside it.';
+  throw new CliError(`The Worker of ${found.config.file} does not hold the queue.`, hint);
 }
 
 /** Two Workers may have classes of the same name. */
@@ -99,10 +97,8 @@ function checkServices(workers: readonly ServedWorker[]): void {
   for (const { name, services, objects } of workers) {
     for (const { binding, service } of [...services, ...objects]) {
       if (service === undefined || names.has(service)) continue;
-      throw new CliError(
-        `${name} binds ${binding} to the Worker ${service}, which is not served here.`,
-        'Name its folder with --handlers.',
-      );
+      const message = `${name} binds ${binding} to the Worker ${service}, which is not served here.`;
+      throw new CliError(message, 'Name its folder with --handlers.');
     }
   }
 }

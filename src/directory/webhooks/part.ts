@@ -32,10 +32,8 @@ export class Webhooks {
   ) {
     const { env, storage, events } = host;
     this.outbox = new Outbox(storage.sql, (at) => host.wakeAt(at));
-    this.list = new WebhookList(
-      { ...host, tell: (id, webhook) => webhookObject(env, id).configureWebhook(webhook) },
-      tables,
-    );
+    const tell = (id: string, webhook: Webhook | null) => webhookObject(env, id).configureWebhook(webhook);
+    this.list = new WebhookList({ ...host, tell }, tables);
     this.sender = new WebhookSender(
       {
         ...host,

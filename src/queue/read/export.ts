@@ -54,10 +54,8 @@ export function exportPage(
   const top = Math.min(next, until, archived?.until ?? until);
   const page = new Page(top);
   page.leaveOut('damaged', archived?.damaged ?? 0);
-  const entries = merged(
-    keys.filter((key) => sequenceOf(key) <= top),
-    archived?.jobs ?? [],
-  );
+  const stored = keys.filter((key) => sequenceOf(key) <= top);
+  const entries = merged(stored, archived?.jobs ?? []);
   for (let from = 0; from < entries.length && !page.isFull; from += ROWS) {
     const part = entries.slice(from, from + ROWS);
     const own = part.flatMap((entry) => (typeof entry === 'number' ? [entry] : []));

@@ -58,10 +58,8 @@ export function keyInside(q: Named, id: string): number | undefined {
 
 /** The keys that these ids lead to, as {@link keyOf}; those that lead nowhere here are left out. */
 export function keysOf(q: Named & Stored, ids: readonly string[]): Map<string, number> {
-  const aliases = q.store.sql.exec<{ id: string; key: number }>(
-    'SELECT id, key FROM aliases WHERE id IN (SELECT value FROM json_each(?))',
-    JSON.stringify(ids),
-  );
+  const query = 'SELECT id, key FROM aliases WHERE id IN (SELECT value FROM json_each(?))';
+  const aliases = q.store.sql.exec<{ id: string; key: number }>(query, JSON.stringify(ids));
   const keys = new Map(Array.from(aliases, ({ id, key }) => [id, key]));
   for (const id of ids) {
     const key = keys.has(id) ? undefined : keyInside(q, id);

@@ -63,10 +63,8 @@ function rank(q: Named, hit: Hit, sort: SortKey): Ranked {
 }
 
 function identified(q: Named & Stored, ranked: readonly Ranked[]): SortedEntry[] {
-  const rows = identitiesOf(
-    q.store,
-    ranked.flatMap(({ key, identity }) => (identity ? [] : [key])),
-  );
+  const unknown = ranked.flatMap(({ key, identity }) => (identity ? [] : [key]));
+  const rows = identitiesOf(q.store, unknown);
   const identities = new Map<number, Identity>();
   for (const row of rows.values()) identities.set(row.key, { id: idOf(q.route, row), created_at: row.created_at });
   return ranked.flatMap(({ value, position, key, identity }) => {

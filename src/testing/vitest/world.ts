@@ -84,9 +84,8 @@ export class World {
   get deployment(): Deployment {
     const found = Reflect.get(globalThis, DEPLOYMENT) as Deployment | undefined;
     if (found) return found;
-    throw new Error(
-      'testQueue: the Worker under test holds no queue; its main module calls createTocsin of tocsin/queue',
-    );
+    const what = 'the Worker under test holds no queue; its main module calls createTocsin of tocsin/queue';
+    throw new Error(`testQueue: ${what}`);
   }
 
   /** Begins again: no queue, no job, and what the code declares. */
@@ -94,9 +93,8 @@ export class World {
     vi.setSystemTime(this.start);
     const directory = Reflect.get(exports, DIRECTORY) as unknown as DurableObjectNamespace | undefined;
     if (typeof directory?.getByName !== 'function') {
-      throw new Error(
-        `testQueue: the main module of the Worker under test does not export ${DIRECTORY} of tocsin/queue`,
-      );
+      const what = `the main module of the Worker under test does not export ${DIRECTORY} of tocsin/queue`;
+      throw new Error(`testQueue: ${what}`);
     }
     // The first call of an object loads the main module.
     await runInDurableObject(directory.getByName('directory'), (_, state) => watchWork(state));

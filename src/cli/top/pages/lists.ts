@@ -20,9 +20,8 @@ function listPage<Item>({ path, columns, row, empty, changedBy, ...page }: ListP
   return definePage<{ items: readonly Item[]; total: number }>({
     ...page,
     load: async (api, place) => {
-      const { items, pagination } = await api.get<{ items: readonly Item[]; pagination: { total: number } }>(
-        `${path}?${pageQuery(place, { state: place.state })}`,
-      );
+      type Answer = { items: readonly Item[]; pagination: { total: number } };
+      const { items, pagination } = await api.get<Answer>(`${path}?${pageQuery(place, { state: place.state })}`);
       return { items, total: pagination.total };
     },
     show: ({ items, total }, _, now) => ({ facts: [], total, empty, ...listOf(items, columns, now, row) }),
