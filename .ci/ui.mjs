@@ -1,6 +1,6 @@
 /**
- * Builds what the Worker embeds, as modules that are not committed: the dashboard of src/ui, src/http/ui/built.js, and the document
- * of the API, src/http/openapi/built.js.
+ * Builds what the Worker embeds, as modules that are not committed: the dashboard of src/ui, src/http/ui/built.js, the document
+ * of the API, src/http/openapi/built.js, and the tools for agents, src/mcp/built.js.
  * `npm ci` runs this as `prepare`, and so does whatever is about to bundle the Worker: wrangler, vitest, the package.
  * Names of files carry a hash of what is in them, so that browsers may keep them for good.
  */
@@ -15,6 +15,7 @@ import { acceptedIn } from './accepted.mjs';
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const BUILT = join(root, 'src/http/ui/built.js');
 const BUILT_DOCUMENT = join(root, 'src/http/openapi/built.js');
+const BUILT_TOOLS = join(root, 'src/mcp/built.js');
 
 const TYPES = {
   '.js': 'text/javascript; charset=utf-8',
@@ -142,6 +143,8 @@ export async function writeBuilt() {
   const document = JSON.parse(readFileSync(join(root, 'docs/reference/openapi.json'), 'utf8'));
   const values = { document: JSON.stringify(document), accepted: acceptedIn(document) };
   writeModule(BUILT_DOCUMENT, 'docs/reference/openapi.json', values);
+  const tools = JSON.parse(readFileSync(join(root, 'docs/reference/mcp.json'), 'utf8'));
+  writeModule(BUILT_TOOLS, 'docs/reference/mcp.json', tools);
   return inputs;
 }
 

@@ -23,6 +23,8 @@ export interface AuditEntry {
   /** HTTP status of the answer. */
   status: number;
   request_id: string;
+  /** An agent's tool made it; absent: a request of its own. */
+  via?: 'mcp';
   /** The header `X-Audit-Reason` of the request. */
   reason: string | null;
 }

@@ -95,7 +95,10 @@ export function createApp({ trusted = false, ready }: AppOptions = {}): App {
   const checks = [...outer, ...access, configuration(ready), bounds, redaction, refusedHeaders];
   for (const route of ROUTES) {
     const answer = surrounded([...checks, accepted(route)], route.handler);
-    app.on(route.method, route.path, (c) => answer(c, route));
+    app.on(route.method, route.path, (c) => {
+      c.set('app', app);
+      return answer(c, route);
+    });
   }
   const answerElsewhere = surrounded(checks, (c) => answerNoRoute(c, allowedMethods(app, c.req.path)));
   app.notFound((c) => answerElsewhere(c, rulesElsewhere(c.req.method, c.req.path)));

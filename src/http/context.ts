@@ -25,6 +25,8 @@ export interface AppEnv {
   Variables: {
     /** Headers of whatever answer it gets. */
     headers: Record<string, string>;
+    /** The application, for requests that an answer makes itself. */
+    app: Hono<AppEnv>;
     /** Echoed in `X-Request-ID` and in every error. */
     requestId: string;
     /** Whose room it uses; absent: it has brought no key. */

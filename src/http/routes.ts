@@ -17,6 +17,7 @@ import { jobRoutes } from './jobs/routes';
 import { adminKeyRoutes } from './keys/routes';
 import { logRoutes } from './logs/routes';
 import { adminMaintenanceRoutes } from './maintenance/routes';
+import { mcpRoutes } from './mcp/routes';
 import { metricsRoutes } from './metrics/routes';
 import { statsRoutes } from './metrics/stats';
 import { openapiRoutes } from './openapi/routes';
@@ -50,7 +51,7 @@ export type MountedRoute = Route & Rules;
 
 /** The first route that matches answers: `jobs/bulk` comes before `jobs/:id`, `_default` before `:name`. */
 export const ROUTES: readonly MountedRoute[] = [
-  ...below('', systemRoutes, metricsRoutes, uiRoutes),
+  ...below('', systemRoutes, metricsRoutes, uiRoutes, mcpRoutes),
   ...below(PREFIX, bulkRoutes, jobRoutes, historyRoutes, workerRoutes, progressRoutes, resultRoutes, checkpointRoutes),
   ...below(PREFIX, stepRoutes, logRoutes, tokenRoutes, signalRoutes),
   ...below(PREFIX + PREFIX, sdkCheckpointRoutes),

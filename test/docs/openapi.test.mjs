@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { textOfDocument as textOfMessages } from '../../.ci/asyncapi.mjs';
+import { textOfTools } from '../../.ci/mcp.mjs';
 import { textOfDocument } from '../../.ci/openapi.mjs';
 import { read } from './source.mjs';
 
@@ -10,6 +11,10 @@ const PATH = 'docs/reference/openapi.json';
 
 it('the document of the API is what its contracts make of it: node .ci/openapi.mjs writes it again', async () => {
   assert.equal(read(PATH), await textOfDocument());
+});
+
+it('the tools for agents are what the contracts make of them: node .ci/mcp.mjs writes them again', async () => {
+  assert.equal(read('docs/reference/mcp.json'), await textOfTools());
 });
 
 it('the document of the messages is what their contracts make of it: node .ci/asyncapi.mjs writes it again', async () => {

@@ -13,7 +13,8 @@ export { Stub as DurableObject, Stub as RpcTarget, Stub as WorkerEntrypoint };
 export const env = {};
 export const exports = {};
 `;
-const PAGE = "export const shell = '', version = '', assets = {}, first = [], document = '', accepted = {};";
+const PAGE =
+  "export const shell = '', version = '', assets = {}, first = [], document = '', accepted = {}, tools = [], jobMembers = [];";
 
 const runtime = {
   name: 'runtime',

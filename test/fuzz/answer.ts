@@ -16,7 +16,10 @@ export function faultOf(response: Response, text: string, { method, path }: Fuzz
   if (status >= 500 && status !== 503) return `status ${status}`;
   if (!/^[\x21-\x7e]{1,128}$/.test(headers.get('X-Request-ID') ?? '')) return 'no request id';
   if (headers.get('OJS-Version') !== '1.0') return 'no version';
-  if (status === 204 || method === 'HEAD') return text === '' ? undefined : 'a body where there must be none';
+  const isRpc = /^(?:\/ojs)?\/mcp\b/.test(path);
+  if (status === 204 || method === 'HEAD' || (isRpc && status === 202)) {
+    return text === '' ? undefined : 'a body where there must be none';
+  }
   if (isStream(response)) return status === 200 ? undefined : 'a stream that is none';
   if (isMetrics(response)) return metricsFault(status, text);
   if (isPage(response) || (status === 200 && path.startsWith(DOCUMENT))) return undefined;
@@ -30,7 +33,9 @@ export function faultOf(response: Response, text: string, { method, path }: Fuzz
   // A probe that finds something ill says what, and is no error.
   const { status: health, healthy } = body as { status?: unknown; healthy?: unknown };
   const isProbe = status === 503 && (health === 'unhealthy' || healthy === false);
-  const fault = status >= 400 && !isProbe ? errorFault(body) : undefined;
+  // Errors of JSON-RPC have numbers.
+  const isRpcError = isRpc && Object.hasOwn(body as object, 'jsonrpc');
+  const fault = status >= 400 && !isProbe && !isRpcError ? errorFault(body) : undefined;
   return fault ?? differenceOf(method, new URL(path, 'http://localhost').pathname, status, text);
 }
 

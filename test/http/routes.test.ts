@@ -20,6 +20,8 @@ GET /ui/assets/:name public
 GET /ui/* public
 GET /ojs/ui/assets/:name public
 GET /ojs/ui/* public
+POST /mcp key
+POST /ojs/mcp key
 POST /ojs/v1/jobs/bulk data:write +key
 POST /ojs/v1/jobs/bulk/cancel data:write +key
 POST /ojs/v1/jobs/bulk/retry data:write +key

@@ -24,7 +24,8 @@ const ROOMS = {
   locks: ['job', 'durable', 'config', 'rpc', 'allowance', 'across'],
   workflow: ['job', 'durable', 'config', 'rpc', 'across'],
   queue: ['job', 'contract', 'durable', 'dispatch', 'config', 'rpc', 'allowance', 'across'],
-  http: ['job', 'contract', 'durable', 'declaration', 'dispatch', 'config', 'rpc', 'across'],
+  mcp: ['job', 'contract', 'config'],
+  http: ['job', 'contract', 'mcp', 'durable', 'declaration', 'dispatch', 'config', 'rpc', 'across'],
   client: ['job', 'contract', 'producer', 'handler'],
   cli: ['client', 'contract', 'producer', 'handler', 'job'],
   library: [

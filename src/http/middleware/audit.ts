@@ -12,6 +12,7 @@ import type { AuditEntry } from '../../rpc/audit';
 import { directoryObject } from '../../rpc/stubs';
 import { describeWrite } from '../audit/entry';
 import type { AppContext, Caller } from '../context';
+import { viaTool } from '../mcp/call';
 import type { Rules } from '../route';
 
 const REASON_HEADER = 'X-Audit-Reason';
@@ -61,6 +62,7 @@ function entryOf(c: AppContext, action: string, status: number, secrets: Rules['
     }),
     status,
     request_id: c.get('requestId'),
+    ...(viaTool(c) && { via: 'mcp' as const }),
     reason: reasonIn(c.req.header(REASON_HEADER)),
   };
 }

@@ -78,7 +78,7 @@ const said = (body: unknown, ...brought: string[]) =>
 
 /** What a key with bounds gets of each route that is not about one job. The others are refused to it. */
 const KINDS: Record<string, string> = {
-  any: 'GET /ojs/manifest, GET middleware, GET admin/session, POST tokens',
+  any: 'GET /ojs/manifest, GET middleware, GET admin/session, POST tokens, POST /mcp, POST /ojs/mcp',
   enqueue: 'POST jobs, POST jobs/batch, POST jobs/bulk',
   list: `GET jobs, GET jobs/count, GET admin/jobs, POST jobs/results,
     POST jobs/bulk/cancel, POST jobs/bulk/retry, POST jobs/bulk/delete,

@@ -1,0 +1,172 @@
+/**
+ * A call of a tool: requests to this deployment's own routes with the caller's key, so that scopes, bounds, redaction
+ * and the audit log are those of every request. A write is looked at first; `confirm` stands for what was seen.
+ */
+import { fitsBytes } from '../../job/bytes';
+import { isRawNumber, parseExactly } from '../../job/envelope/exact';
+import { isObject } from '../../job/envelope/fields';
+import { ApiError, apiErrorData, type ErrorData, HINTS, invalidRequest, refusal } from '../../job/errors';
+import { own } from '../../job/own';
+import { quote } from '../../job/text';
+import { fingerprintOf } from '../../job/unique/fingerprint';
+import { jobMembers, tools } from '../../mcp/built';
+import { TOOLS, type ToolName, type Use } from '../../mcp/tools';
+import { beginning } from '../audit/entry';
+import type { AppContext } from '../context';
+
+type Json = Record<string, unknown>;
+type Send = (use: Use, path: string, more?: Json, key?: string) => Promise<Json>;
+
+/** Largest result, as JSON in bytes; and numbers of items of a page, the first that fits. */
+const MAX_BYTES = 24 * 1024;
+const PAGES = [20, 10, 5, 2, 1];
+
+/** Headers by which the caller is known. The cookie is not among them: it counts only for pages. */
+const PASSED = ['Authorization', 'Host', 'CF-Connecting-IP', 'Tocsin-Localhost-Secret'];
+
+/** Requests that tools have made, for the audit log. */
+const made = new WeakSet<Request>();
+
+export const viaTool = (c: AppContext): boolean => made.has(c.req.raw);
+
+/** Calls a tool. @param name one of {@link TOOLS} */
+export async function callTool(c: AppContext, name: string, given: Json): Promise<{ value: Json; isError?: true }> {
+  try {
+    return { value: fitted(await resultOf(name as ToolName, given, (...sent) => request(c, given, ...sent))) };
+  } catch (error) {
+    const data = apiErrorData(error);
+    if (!data) throw error;
+    return {
+      value: fitted({ code: data.code, message: data.message, hint: data.hint ?? HINTS[data.code] }),
+      isError: true,
+    };
+  }
+}
+
+async function resultOf(name: ToolName, given: Json, send: Send): Promise<Json> {
+  const { paths, looks, tool } = tools.find((one) => one.tool.name === name) as (typeof tools)[number];
+  const { required, properties } = tool.inputSchema;
+  const missing = required.find((member) => (own(given, member) ?? null) === null);
+  if (missing !== undefined) throw invalidRequest(missing, `${name} needs the argument ${missing}.`);
+  const at = paths.findIndex((path) => namesIn(path).every((member) => own(given, member) !== undefined));
+  const [use, path] = [TOOLS[name][at] as Use, paths[at] as string];
+  const takes = [namesIn(path), use.query, use.body, use.filter, ['cursor', 'confirm']].flat();
+  const extra = Object.keys(given).find((member) => !Object.hasOwn(properties, member) || !takes.includes(member));
+  if (extra !== undefined) {
+    throw invalidRequest(extra, `${quote(extra)} is not an argument of ${name}, or does not go with the others.`);
+  }
+  if (tool.annotations.readOnlyHint) {
+    return own(properties, 'cursor') ? await pageOf(send, use, path, given) : shown(use, await send(use, path));
+  }
+  const { confirm, ...wanted } = given;
+  const look = use.look && shown(use.look, await send(use.look, looks[at] as string));
+  const now = look ?? (use.filter && shown(use, await send(use, path, { dry_run: true })));
+  const count = look ? 1 : (now?.matched ?? 1);
+  const nonce = confirm === undefined ? crypto.randomUUID().slice(0, 8) : String(confirm).slice(0, 8);
+  const right = `${nonce}-${await fingerprintOf({ nonce, name, wanted, count, look })}`;
+  if (confirm === undefined) return { would: name, count, ...(now && { now }), confirm: right };
+  if (confirm === right) return shown(use, await send(use, path, use.filter && { confirm: true }, right));
+  throw refusal(
+    409,
+    'conflict',
+    'Nothing was changed: it is not what was confirmed, or it would not do the same by now.',
+    {
+      hint: 'Call again without confirm to see what it would do now.',
+    },
+  );
+}
+
+const namesIn = (path: string) => Array.from(path.matchAll(/:(\w+)/g), ([, name = '']) => name);
+
+/**
+ * Sends what a tool was given to a route, and gives the answer.
+ * @param more members that the tool adds: of the query of a read, of the body of a write @throws {ApiError} its refusal
+ */
+async function request(c: AppContext, given: Json, use: Use, path: string, more?: Json, key?: string): Promise<Json> {
+  const { method, takesIdempotencyKey } = use.contract;
+  const picked = (names: readonly string[] = []) =>
+    Object.fromEntries(names.flatMap((name) => ((own(given, name) ?? null) === null ? [] : [[name, given[name]]])));
+  const url = new URL(c.req.url);
+  url.pathname = path.replace(/:(\w+)/g, (_, name: string) => segmentOf(given[name], name));
+  const query = Object.entries({ ...picked(use.query), ...(method === 'GET' && more) });
+  url.search = new URLSearchParams(query.map(([name, value]) => [name, textOf(value, name)])).toString();
+  const listed = Object.entries(picked(use.filter)).map(([name, value]) => [name, listIn(value)]);
+  const filter = use.filter && { filter: Object.fromEntries(listed) };
+  const body = (use.body ?? filter) && JSON.stringify({ ...picked(use.body), ...filter, ...more });
+  const headers = new Headers({ 'Content-Type': 'application/json', 'X-Request-ID': c.get('requestId') });
+  for (const name of PASSED) if (c.req.header(name) !== undefined) headers.set(name, c.req.header(name) ?? '');
+  if (key !== undefined && takesIdempotencyKey) headers.set('Idempotency-Key', key);
+  const sent = new Request(url, { method, headers, ...(body !== undefined && { body }) });
+  made.add(sent);
+  const response = await c.get('app').fetch(sent, c.env);
+  const answer = parseExactly(await response.text()) as Json;
+  if (response.status < 400) return answer;
+  throw new ApiError({ ...(answer.error as ErrorData), status: response.status });
+}
+
+/** @throws {ApiError} for what would be another path */
+function segmentOf(value: unknown, name: string): string {
+  if (typeof value === 'string' && !['', '.', '..'].includes(value)) return encodeURIComponent(value);
+  throw invalidRequest(name, `${name} must be a name or an id.`);
+}
+
+function textOf(value: unknown, name: string): string {
+  if (Array.isArray(value)) return value.map((item) => textOf(item, name)).join(',');
+  if (['string', 'number', 'boolean'].includes(typeof value)) return String(value);
+  throw invalidRequest(name, `${name} must be a text, a number, true or false.`);
+}
+
+/** A list of a query, as a body has it. */
+const listIn = (value: unknown) => (typeof value === 'string' && value.includes(',') ? value.split(',') : value);
+
+/** A page of a list, with fewer items where they are large. Its cursor has an offset, and the cursor of the route. */
+async function pageOf(send: Send, use: Use, path: string, { cursor = '0:' }: Json): Promise<Json> {
+  const [, offset = '', inner = ''] = /^(\d{1,6}):(.*)$/s.exec(String(cursor)) ?? [];
+  if (offset === '') throw invalidRequest('cursor', 'cursor must be the next_cursor of the page before.');
+  let page: Json = {};
+  for (const limit of PAGES) {
+    const answer = await send(use, path, { limit, offset, ...(inner !== '' && { cursor: inner }) });
+    const { has_more: more, next_cursor: next = null } = answer.pagination as Json;
+    const { cursor: search, ...items } = shown(use, answer);
+    const from = next ?? (more ? inner : search);
+    page = { ...items, next_cursor: more || from ? `${more && next === null ? +offset + limit : 0}:${from}` : null };
+    if (fits(page)) break;
+  }
+  return page;
+}
+
+/** Members whose content applications and their users have written, or that quote it, wherever they stand. */
+const UNTRUSTED = new Set([
+  ...['args', 'meta', 'metadata', 'result', 'parent_results', 'payload', 'progress_data', 'progress_message'],
+  ...['checkpoint', 'error', 'errors', 'sample', 'steps', 'log', 'timeline', 'attempts', 'job_template', 'warnings'],
+  ...['detail', 'description', 'message'],
+]);
+const JOB_MEMBERS = new Set(jobMembers);
+
+/** An answer as agents see it: once, without pages, and marked. */
+function shown({ keep }: Use, { pagination: _, job, ...answer }: Json): Json {
+  const flat: Json = { ...answer, ...(isObject(job) && job) };
+  return marked(
+    keep ? Object.fromEntries(keep.flatMap((name) => (name in flat ? [[name, flat[name]]] : []))) : flat,
+  ) as Json;
+}
+
+function marked(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(marked);
+  if (!isObject(value) || isRawNumber(value)) return value;
+  const isJob = 'type' in value && 'queue' in value && 'state' in value;
+  const isTrusted = (name: string) => !UNTRUSTED.has(name) && (!isJob || JOB_MEMBERS.has(name));
+  const [trusted, others] = [true, false].map((is) => Object.entries(value).filter(([name]) => isTrusted(name) === is));
+  const untrusted = others?.length ? { untrusted: Object.fromEntries(others) } : {};
+  return { ...Object.fromEntries((trusted ?? []).map(([name, member]) => [name, marked(member)])), ...untrusted };
+}
+
+const fits = (value: Json) => fitsBytes(JSON.stringify(value), MAX_BYTES);
+
+/** The part of a value that fits. */
+function fitted(value: Json): Json {
+  let part = value;
+  for (let left = MAX_BYTES; !fits(part); left /= 2)
+    part = { ...(beginning(value, { left }) as Json), truncated: true };
+  return part;
+}
