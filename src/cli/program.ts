@@ -13,6 +13,7 @@ import { initCommand } from './commands/init';
 import { job } from './commands/job';
 import { changes, jobs } from './commands/jobs';
 import { keys } from './commands/keys';
+import { mcp } from './commands/mcp';
 import { migrating } from './commands/migrate';
 import { limits, pools } from './commands/pools';
 import { backupCommand, restoreCommand, serveCommand } from './commands/serve';
@@ -41,7 +42,7 @@ export function createProgram(terminal: Terminal, version: string): Command {
     restoreCommand(terminal),
     ...[apply, enqueue, jobs, ...job, ...changes, dead, failures, queues, groups, exporting, importing, targets, tail],
     topCommand(terminal),
-    ...[maintenance, crons, workflows, limits, pools, schemas, alerts, webhooks, migrating, audit, keys, token],
+    ...[maintenance, crons, workflows, limits, pools, schemas, alerts, webhooks, migrating, audit, keys, token, mcp],
     doctor(version),
   ];
   for (const one of commands) program.addCommand(one instanceof Command ? one : commandOf(terminal, one));

@@ -28,11 +28,11 @@ export function cli() {
 }
 
 /** Starts the program. */
-export async function start(args, { cwd = folder, env = {} } = {}) {
+export async function start(args, { cwd = folder, env = {}, stdin = 'ignore' } = {}) {
   const child = spawn(NODE, [await cli(), ...args], {
     cwd,
     env: { ...process.env, CI: 'true', TOCSIN_URL: '', TOCSIN_KEY: '', ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: [stdin, 'pipe', 'pipe'],
   });
   const run = { child, stdout: '', stderr: '', ended: once(child, 'close').then(([code]) => code) };
   for (const name of ['stdout', 'stderr']) {
