@@ -1,28 +1,19 @@
 /** The Model Context Protocol: a message of JSON-RPC, and its answer. The tools are in `src/mcp/tools.ts`. */
 import type { ErrorAnswer } from './errors';
-import { DATA, post } from './route';
+import { post, type RouteRules } from './route';
 
-export interface McpMessage {
-  jsonrpc: '2.0';
-  /** Absent: a notification, which gets no answer. */
-  id?: string | number;
-  /** `initialize`, `ping`, `server/discover`, `tools/list` or `tools/call`. */
-  method: string;
-  params?: Record<string, unknown>;
-}
+type Json = Record<string, unknown>;
 
-export interface McpAnswer {
-  jsonrpc: '2.0';
-  /** That of the message; null: it had none that could be read. */
-  id: string | number | null;
-  result?: Record<string, unknown>;
-  error?: { code: number; message: string; data?: Record<string, unknown> };
-}
+/** `initialize`, `ping`, `server/discover`, `tools/list` or `tools/call`. Without an id: a notification. */
+export type McpMessage = { jsonrpc: '2.0'; id?: string | number; method: string; params?: Json };
 
-interface McpQuery {
-  /** Only the tools that change nothing. */
-  read_only?: boolean;
-}
+type McpError = { code: number; message: string; data?: Json };
+
+/** The id is that of the message; null: it had none that could be read. */
+export type McpAnswer = { jsonrpc: '2.0'; id: string | number | null; result?: Json; error?: McpError };
+
+/** `read_only`: only the tools that change nothing. */
+type McpQuery = { read_only?: boolean };
 
 type Serving = {
   query: McpQuery;
@@ -33,10 +24,12 @@ type Serving = {
   404: McpAnswer;
 };
 
+const RULES: RouteRules = { audit: 'none', scope: 'key', bound: 'any', ownPages: true };
+
 /** From the root on. The second place is for Workers that have pages of their own, and hand over `/ojs/` only. */
 export const mcp = {
   /** Answers a message of the Model Context Protocol. */
-  answer: post<Serving>('/mcp', { ...DATA, scope: 'key', bound: 'any' }),
+  answer: post<Serving>('/mcp', RULES),
   /** Answers a message of the Model Context Protocol, at its second path. */
-  answerBelow: post<Serving>('/ojs/mcp', { ...DATA, scope: 'key', bound: 'any' }),
+  answerBelow: post<Serving>('/ojs/mcp', RULES),
 };

@@ -47,6 +47,8 @@ export interface RouteRules {
   /** What a token must allow to be used here; absent: no token is. */
   token?: 'read' | 'signals' | 'enqueue';
   bound?: Bound;
+  /** Pages of other origins may not call, unless the deployment names them; not even with a key. */
+  ownPages?: boolean;
   /** Pages of any origin may call: what is in the path is a key. */
   anyOrigin?: boolean;
 }

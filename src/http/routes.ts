@@ -113,8 +113,8 @@ export function rulesElsewhere(method: string, path: string): Rules {
   return { scope, bound: 'any', ...asked?.rules };
 }
 
-/** Routes that pages of other origins may use. */
-const FOR_PAGES = ROUTES.flatMap(({ token, anyOrigin, path }) => {
-  if (!token && !anyOrigin) return [];
-  return [{ fits: new RegExp(`^${path.replace(/:\w+/g, '[^/]+')}$`), rules: defined({ token, anyOrigin }) }];
+/** Routes that pages of other origins may use, or may not. */
+const FOR_PAGES = ROUTES.flatMap(({ token, anyOrigin, ownPages, path }) => {
+  if (!token && !anyOrigin && !ownPages) return [];
+  return [{ fits: new RegExp(`^${path.replace(/:\w+/g, '[^/]+')}$`), rules: defined({ token, anyOrigin, ownPages }) }];
 });

@@ -1,10 +1,12 @@
-/** The tools as clients see them, built by `.ci/ui.mjs` from `docs/reference/mcp.json`. The module is not committed. */
-import type { Scope } from '../job/access';
-import type { Tool } from './core';
+/** Built by `.ci/ui.mjs` from `docs/reference/mcp.json`. The module is not committed. */
 
 export const tools: readonly {
-  tool: Tool;
-  scope: Scope;
+  tool: {
+    name: string;
+    inputSchema: { properties: Record<string, unknown>; required: string[] };
+    annotations: { readOnlyHint: boolean };
+  };
+  scope: import('../job/access').Scope;
   /** May keys with bounds call it? */
   bound: boolean;
   /** The mounted paths, in the order of the table; and those that are looked at before. */

@@ -24,34 +24,21 @@ const ABOUT = { capabilities: { tools: {} }, instructions };
 
 type Json = Record<string, unknown>;
 
-export interface Tool {
-  name: string;
-  description: string;
-  inputSchema: { type: 'object'; properties: Json; required: string[] };
-  annotations: { readOnlyHint: boolean; destructiveHint: boolean; openWorldHint: boolean };
-}
-
 export interface Caller {
-  /** Those that the caller may use. */
-  tools: readonly Tool[];
+  tools: readonly { name: string }[];
   call(name: string, given: Json): Promise<{ value: Json; isError?: true }>;
   /** A header of the request. */
   header(name: string): string | undefined;
 }
 
-/** `body` absent: the message was a notification. */
-export interface Reply {
-  status: 200 | 202 | 400 | 404;
-  body?: McpAnswer;
-}
-
 type Id = McpAnswer['id'];
+/** `body` absent: the message was a notification. */
+export type Reply = { status: 200 | 202 | 400 | 404; body?: McpAnswer };
 
 /** The answer of an error of JSON-RPC. */
-export const failed = (id: Id, code: number, message: string, status: Reply['status'] = 200, data?: Json): Reply => ({
-  status,
-  body: { jsonrpc: '2.0', id, error: { code, message, ...(data && { data }) } },
-});
+export function failed(id: Id, code: number, message: string, status: Reply['status'] = 200, data?: Json): Reply {
+  return { status, body: { jsonrpc: '2.0', id, error: { code, message, ...(data && { data }) } } };
+}
 
 /** Answers one message. It does not throw. */
 export async function answer(message: unknown, caller: Caller): Promise<Reply> {
@@ -80,12 +67,8 @@ async function replyTo(id: Id, method: string, params: Json, { tools, call, head
   }
   const isModern = revision === MODERN;
   const called = method === 'tools/call' ? params.name : undefined;
-  const heads = {
-    'MCP-Protocol-Version': revision,
-    'Mcp-Method': method,
-    ...(called !== undefined && { 'Mcp-Name': called }),
-  };
-  const wrong = Object.entries(heads).find(([name, value]) => isModern && (header(name) ?? value) !== value);
+  const heads = Object.entries({ 'MCP-Protocol-Version': revision, 'Mcp-Method': method, 'Mcp-Name': called });
+  const wrong = heads.find(([name, value]) => isModern && value !== undefined && (header(name) ?? value) !== value);
   if (wrong) return failed(id, -32020, `The header ${wrong[0]} does not say what the body does.`, 400);
 
   const complete = (result: Json): Reply => {
@@ -100,7 +83,7 @@ async function replyTo(id: Id, method: string, params: Json, { tools, call, head
 
   const tool = tools.find(({ name }) => name === called);
   if (!tool) return failed(id, -32602, `There is no tool ${quoted(called)}, or this key may not use it.`);
-  const { arguments: given = {} } = params;
+  const given = params.arguments ?? {};
   if (!isObject(given)) return failed(id, -32602, 'arguments must be an object.');
   const { value, isError } = await call(tool.name, given);
   const content = [{ type: 'text', text: JSON.stringify(value) }];

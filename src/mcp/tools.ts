@@ -19,7 +19,9 @@ type Names<T> = T extends object
   ? keyof { [Name in keyof T as string extends Name ? never : Name]: 0 } & string
   : never;
 
-interface Part<Query extends string = string, Body extends string = string, Answer extends string = string> {
+/** A route, and how a tool uses it. Parameters of its path are arguments of the tool. */
+export interface Use<Query = string, Body = string, Answer = string> {
+  contract: Contract;
   query?: readonly Query[];
   body?: readonly Body[];
   /** Members of the body's `filter`. Such a route can say what it would act on. */
@@ -30,17 +32,9 @@ interface Part<Query extends string = string, Body extends string = string, Answ
   look?: Use;
 }
 
-/** A route, and how a tool uses it. Parameters of its path are arguments of the tool. */
-export interface Use extends Part {
-  contract: Contract;
-}
+type Part<T extends Exchange> = Omit<Use<Names<T['query']>, Names<T['body']>, Names<T[200]>>, 'contract'>;
 
-export function use<T extends Exchange>(
-  contract: Contract<T>,
-  part: Part<Names<T['query']>, Names<T['body']>, Names<T[200]>> = {},
-): Use {
-  return { contract, ...part };
-}
+export const use = <T extends Exchange>(contract: Contract<T>, part: Part<T> = {}): Use => ({ contract, ...part });
 
 const WHICH = ['queue', 'type', 'state', 'tags', 'group', 'error_type', 'fingerprint', 'q', 'ids'] as const;
 const WHEN = ['since', 'until', 'older_than'] as const;

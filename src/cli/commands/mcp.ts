@@ -17,34 +17,22 @@ export const mcp = action(
       Accept: type,
       ...(key !== undefined && { Authorization: `Bearer ${key}` }),
     };
-    const pass = async (body: string) => {
-      const response = await fetch(path, { method: 'POST', headers, body });
-      const text = await response.text();
-      if (response.status === 202) return;
-      const { jsonrpc, error } = JSON.parse(text) as { jsonrpc?: string; error?: { message: string } };
-      if (jsonrpc === undefined) throw new Error(error?.message);
-      terminal.out(`${text}\n`);
+    const pass = async (line: string) => {
+      try {
+        const answer = await (await fetch(path, { method: 'POST', headers, body: line })).text();
+        const { jsonrpc, error } = JSON.parse(answer || '{"jsonrpc":"2.0"}');
+        if (jsonrpc === undefined) throw new Error(error?.message);
+        if (answer) terminal.out(`${answer}\n`);
+      } catch (thrown) {
+        const { id } = JSON.parse(line);
+        const error = { code: -32000, message: `${url} did not answer the message: ${reasonOf(thrown)}` };
+        if (id !== undefined) terminal.out(`${JSON.stringify({ jsonrpc: '2.0', id, error })}\n`);
+      }
     };
+    // Where no queue answers, a line that is not JSON gets no answer either.
     const running: Promise<void>[] = [];
-    for await (const line of createInterface({ input: process.stdin })) {
-      running.push(
-        pass(line).catch((thrown: unknown) => {
-          const error = { code: -32000, message: `${url} did not answer the message: ${reasonOf(thrown)}` };
-          const id = idIn(line);
-          if (id !== undefined) terminal.out(`${JSON.stringify({ jsonrpc: '2.0', id, error })}\n`);
-        }),
-      );
-    }
+    for await (const line of createInterface({ input: process.stdin })) running.push(pass(line).catch(() => undefined));
     await Promise.all(running);
     return undefined;
   },
 );
-
-/** Undefined: the message is a notification, or cannot be read. */
-function idIn(line: string): unknown {
-  try {
-    return (JSON.parse(line) as { id?: unknown }).id;
-  } catch {
-    return undefined;
-  }
-}

@@ -5,7 +5,7 @@
 import { fitsBytes } from '../../job/bytes';
 import { isRawNumber, parseExactly } from '../../job/envelope/exact';
 import { isObject } from '../../job/envelope/fields';
-import { ApiError, apiErrorData, type ErrorData, HINTS, invalidRequest, refusal } from '../../job/errors';
+import { ApiError, apiErrorData, conflict, type ErrorData, HINTS, invalidRequest } from '../../job/errors';
 import { own } from '../../job/own';
 import { quote } from '../../job/text';
 import { fingerprintOf } from '../../job/unique/fingerprint';
@@ -36,10 +36,8 @@ export async function callTool(c: AppContext, name: string, given: Json): Promis
   } catch (error) {
     const data = apiErrorData(error);
     if (!data) throw error;
-    return {
-      value: fitted({ code: data.code, message: data.message, hint: data.hint ?? HINTS[data.code] }),
-      isError: true,
-    };
+    const { code, message, hint = HINTS[code] } = data;
+    return { value: fitted({ code, message, hint }), isError: true };
   }
 }
 
@@ -66,32 +64,23 @@ async function resultOf(name: ToolName, given: Json, send: Send): Promise<Json> 
   const right = `${nonce}-${await fingerprintOf({ nonce, name, wanted, count, look })}`;
   if (confirm === undefined) return { would: name, count, ...(now && { now }), confirm: right };
   if (confirm === right) return shown(use, await send(use, path, use.filter && { confirm: true }, right));
-  throw refusal(
-    409,
-    'conflict',
-    'Nothing was changed: it is not what was confirmed, or it would not do the same by now.',
-    {
-      hint: 'Call again without confirm to see what it would do now.',
-    },
-  );
+  const refused = 'Nothing was changed: it is not what was confirmed, or it would not do the same by now.';
+  throw conflict(refused, {}, 'Call again without confirm to see what it would do now.');
 }
 
 const namesIn = (path: string) => Array.from(path.matchAll(/:(\w+)/g), ([, name = '']) => name);
 
-/**
- * Sends what a tool was given to a route, and gives the answer.
- * @param more members that the tool adds: of the query of a read, of the body of a write @throws {ApiError} its refusal
- */
+/** Sends what a tool was given to a route. @param more members that the tool adds @throws {ApiError} its refusal */
 async function request(c: AppContext, given: Json, use: Use, path: string, more?: Json, key?: string): Promise<Json> {
   const { method, takesIdempotencyKey } = use.contract;
   const picked = (names: readonly string[] = []) =>
     Object.fromEntries(names.flatMap((name) => ((own(given, name) ?? null) === null ? [] : [[name, given[name]]])));
   const url = new URL(c.req.url);
-  url.pathname = path.replace(/:(\w+)/g, (_, name: string) => segmentOf(given[name], name));
+  url.pathname = path.replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(textOf(given[name], name, true)));
   const query = Object.entries({ ...picked(use.query), ...(method === 'GET' && more) });
   url.search = new URLSearchParams(query.map(([name, value]) => [name, textOf(value, name)])).toString();
-  const listed = Object.entries(picked(use.filter)).map(([name, value]) => [name, listIn(value)]);
-  const filter = use.filter && { filter: Object.fromEntries(listed) };
+  const which = Object.entries(picked(use.filter)).map(([name, value]) => [name, inBody(name, value)]);
+  const filter = use.filter && { filter: Object.fromEntries(which) };
   const body = (use.body ?? filter) && JSON.stringify({ ...picked(use.body), ...filter, ...more });
   const headers = new Headers({ 'Content-Type': 'application/json', 'X-Request-ID': c.get('requestId') });
   for (const name of PASSED) if (c.req.header(name) !== undefined) headers.set(name, c.req.header(name) ?? '');
@@ -104,20 +93,17 @@ async function request(c: AppContext, given: Json, use: Use, path: string, more?
   throw new ApiError({ ...(answer.error as ErrorData), status: response.status });
 }
 
-/** @throws {ApiError} for what would be another path */
-function segmentOf(value: unknown, name: string): string {
-  if (typeof value === 'string' && !['', '.', '..'].includes(value)) return encodeURIComponent(value);
-  throw invalidRequest(name, `${name} must be a name or an id.`);
+/** A value of a query, or a part of a path, where dots would lead to another one. @throws {ApiError} */
+function textOf(value: unknown, name: string, isPart = false): string {
+  if (Array.isArray(value) && !isPart) return value.map((item) => textOf(item, name)).join(',');
+  const isText = isPart ? typeof value === 'string' : ['string', 'number', 'boolean'].includes(typeof value);
+  if (isText && !(isPart && /^\.{0,2}$/.test(String(value)))) return String(value);
+  throw invalidRequest(name, `${name} must be ${isPart ? 'a name or an id' : 'a text, a number, true or false'}.`);
 }
 
-function textOf(value: unknown, name: string): string {
-  if (Array.isArray(value)) return value.map((item) => textOf(item, name)).join(',');
-  if (['string', 'number', 'boolean'].includes(typeof value)) return String(value);
-  throw invalidRequest(name, `${name} must be a text, a number, true or false.`);
-}
-
-/** A list of a query, as a body has it. */
-const listIn = (value: unknown) => (typeof value === 'string' && value.includes(',') ? value.split(',') : value);
+/** A condition: in a body it is a list where a query has commas. */
+const inBody = (name: string, value: unknown) =>
+  /^(ids|queue|type|state|tags|fingerprint)$/.test(name) ? String(value).split(',') : value;
 
 /** A page of a list, with fewer items where they are large. Its cursor has an offset, and the cursor of the route. */
 async function pageOf(send: Send, use: Use, path: string, { cursor = '0:' }: Json): Promise<Json> {
@@ -146,9 +132,8 @@ const JOB_MEMBERS = new Set(jobMembers);
 /** An answer as agents see it: once, without pages, and marked. */
 function shown({ keep }: Use, { pagination: _, job, ...answer }: Json): Json {
   const flat: Json = { ...answer, ...(isObject(job) && job) };
-  return marked(
-    keep ? Object.fromEntries(keep.flatMap((name) => (name in flat ? [[name, flat[name]]] : []))) : flat,
-  ) as Json;
+  const names = (keep ?? Object.keys(flat)).filter((name) => name in flat);
+  return marked(Object.fromEntries(names.map((name) => [name, flat[name]]))) as Json;
 }
 
 function marked(value: unknown): unknown {
@@ -156,17 +141,16 @@ function marked(value: unknown): unknown {
   if (!isObject(value) || isRawNumber(value)) return value;
   const isJob = 'type' in value && 'queue' in value && 'state' in value;
   const isTrusted = (name: string) => !UNTRUSTED.has(name) && (!isJob || JOB_MEMBERS.has(name));
-  const [trusted, others] = [true, false].map((is) => Object.entries(value).filter(([name]) => isTrusted(name) === is));
-  const untrusted = others?.length ? { untrusted: Object.fromEntries(others) } : {};
-  return { ...Object.fromEntries((trusted ?? []).map(([name, member]) => [name, marked(member)])), ...untrusted };
+  const members = Object.entries(value).flatMap(([name, it]) => (isTrusted(name) ? [[name, marked(it)]] : []));
+  const others = Object.entries(value).filter(([name]) => !isTrusted(name));
+  return Object.fromEntries(others.length > 0 ? [...members, ['untrusted', Object.fromEntries(others)]] : members);
 }
 
 const fits = (value: Json) => fitsBytes(JSON.stringify(value), MAX_BYTES);
 
 /** The part of a value that fits. */
 function fitted(value: Json): Json {
-  let part = value;
-  for (let left = MAX_BYTES; !fits(part); left /= 2)
-    part = { ...(beginning(value, { left }) as Json), truncated: true };
+  let [part, left] = [value, MAX_BYTES];
+  for (; !fits(part); left /= 2) part = { ...(beginning(value, { left }) as Json), truncated: true };
   return part;
 }

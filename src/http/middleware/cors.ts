@@ -44,9 +44,9 @@ export const cors: Check = (c, rules) => {
 export const foreignPages: Check = (c, rules) => {
   const origin = c.req.header('Origin');
   if (origin !== undefined && readers(c, rules) === undefined) {
-    throw refusal(403, 'forbidden', `Pages of ${origin} may not call this server, which has no API key.`, {
+    throw refusal(403, 'forbidden', `Pages of ${origin} may not call this.`, {
       details: { field: 'Origin', origin },
-      hint: 'Name the origin in the variable ALLOWED_ORIGINS, or configure a key with API_KEYS.',
+      hint: `Name the origin in the variable ALLOWED_ORIGINS${rules.ownPages ? '' : ', or configure a key with API_KEYS'}.`,
     });
   }
 };
@@ -65,7 +65,8 @@ export const preflight: Check = (c) => {
 function readers(c: AppContext, rules: Rules): string | undefined {
   const access = accessTo(c);
   // No credentials: a foreign page needs a key, and its reader's cookie is not sent.
-  if (!access || access.apiKeys.length > 0 || rules.anyOrigin || bringsToken(c, rules)) return '*';
+  const isKeyed = !access || (access.apiKeys.length > 0 && !rules.ownPages);
+  if (isKeyed || rules.anyOrigin || bringsToken(c, rules)) return '*';
   const origin = c.req.header('Origin');
   if (origin === undefined) return undefined;
   return isOwnOrigin(c, origin) || access.origins.has(origin) ? origin : undefined;

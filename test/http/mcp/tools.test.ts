@@ -95,6 +95,9 @@ describe('a caller', () => {
     const from = (Origin: string, change: Json = {}) => as('op', change).send('ping', undefined, { Origin });
     expect(refused(await from('https://evil.example'))).toEqual([403, 'forbidden']);
     expect(refused(await from('null'))).toEqual([403, 'forbidden']);
+    const preflight = { method: 'OPTIONS', headers: { Origin: 'https://evil.example' } };
+    const { headers } = await operator.fetch(new Request('http://localhost/mcp', preflight));
+    expect(headers.get('Access-Control-Allow-Origin')).toBeNull();
     expect((await from('http://localhost')).status).toBe(200);
     expect((await from('https://ops.example', { ALLOWED_ORIGINS: 'https://ops.example' })).status).toBe(200);
   });
