@@ -74,9 +74,9 @@ const namesIn = (path: string) => Array.from(path.matchAll(/:(\w+)/g), ([, name 
 async function request(c: AppContext, given: Json, use: Use, path: string, more?: Json, key?: string): Promise<Json> {
   const { method, takesIdempotencyKey } = use.contract;
   const picked = (names: readonly string[] = []) =>
-    Object.fromEntries(names.flatMap((name) => ((own(given, name) ?? null) === null ? [] : [[name, given[name]]])));
+    Object.fromEntries(names.map((name) => [name, own(given, name)]).filter(([, value]) => (value ?? null) !== null));
   const url = new URL(c.req.url);
-  url.pathname = path.replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(textOf(given[name], name, true)));
+  url.pathname = path.replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(textOf(own(given, name), name, true)));
   const query = Object.entries({ ...picked(use.query), ...(method === 'GET' && more) });
   url.search = new URLSearchParams(query.map(([name, value]) => [name, textOf(value, name)])).toString();
   const which = Object.entries(picked(use.filter)).map(([name, value]) => [name, inBody(name, value)]);

@@ -44,7 +44,7 @@ export const cors: Check = (c, rules) => {
 export const foreignPages: Check = (c, rules) => {
   const origin = c.req.header('Origin');
   if (origin !== undefined && readers(c, rules) === undefined) {
-    throw refusal(403, 'forbidden', `Pages of ${origin} may not call this.`, {
+    throw refusal(403, 'forbidden', `Pages of ${origin} may not call this server.`, {
       details: { field: 'Origin', origin },
       hint: `Name the origin in the variable ALLOWED_ORIGINS${rules.ownPages ? '' : ', or configure a key with API_KEYS'}.`,
     });

@@ -91,7 +91,7 @@ describe('a caller', () => {
     expect((await producer.send('tools/call', call, both)).body.error?.code).toBe(-32602);
   });
 
-  it('is no page of another origin', async () => {
+  it('from a page of another origin is refused', async () => {
     const from = (Origin: string, change: Json = {}) => as('op', change).send('ping', undefined, { Origin });
     expect(refused(await from('https://evil.example'))).toEqual([403, 'forbidden']);
     expect(refused(await from('null'))).toEqual([403, 'forbidden']);
