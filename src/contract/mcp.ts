@@ -13,10 +13,8 @@ type McpError = { code: number; message: string; data?: Json };
 export type McpAnswer = { jsonrpc: '2.0'; id: string | number | null; result?: Json; error?: McpError };
 
 /** `read_only`: only the tools that change nothing. */
-type McpQuery = { read_only?: boolean };
-
 type Serving = {
-  query: McpQuery;
+  query: { read_only?: boolean };
   body: McpMessage;
   200: McpAnswer;
   202: null;

@@ -91,14 +91,11 @@ export interface AppOptions {
 export function createApp({ trusted = false, ready }: AppOptions = {}): App {
   const app: App = new Hono<AppEnv>();
   const access = trusted ? [everything] : [foreignPages, preflight, authentication];
-  const outer = [requestId, cors, protocolVersion, frontDoor];
+  const outer: Check[] = [(c) => void c.set('app', app), requestId, cors, protocolVersion, frontDoor];
   const checks = [...outer, ...access, configuration(ready), bounds, redaction, refusedHeaders];
   for (const route of ROUTES) {
     const answer = surrounded([...checks, accepted(route)], route.handler);
-    app.on(route.method, route.path, (c) => {
-      c.set('app', app);
-      return answer(c, route);
-    });
+    app.on(route.method, route.path, (c) => answer(c, route));
   }
   const answerElsewhere = surrounded(checks, (c) => answerNoRoute(c, allowedMethods(app, c.req.path)));
   app.notFound((c) => answerElsewhere(c, rulesElsewhere(c.req.method, c.req.path)));

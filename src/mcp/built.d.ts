@@ -1,5 +1,4 @@
 /** Built by `.ci/ui.mjs` from `docs/reference/mcp.json`. The module is not committed. */
-
 export const tools: readonly {
   tool: {
     name: string;
@@ -9,7 +8,7 @@ export const tools: readonly {
   scope: import('../job/access').Scope;
   /** May keys with bounds call it? */
   bound: boolean;
-  /** The mounted paths, in the order of the table; and those that are looked at before. */
+  /** As they are mounted, in the order of the table; and those of what is looked at before. */
   paths: readonly string[];
   looks: readonly (string | null)[];
 }[];

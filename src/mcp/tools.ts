@@ -36,8 +36,8 @@ type Part<T extends Exchange> = Omit<Use<Names<T['query']>, Names<T['body']>, Na
 
 export const use = <T extends Exchange>(contract: Contract<T>, part: Part<T> = {}): Use => ({ contract, ...part });
 
-const WHICH = ['queue', 'type', 'state', 'tags', 'group', 'error_type', 'fingerprint', 'q', 'ids'] as const;
-const WHEN = ['since', 'until', 'older_than'] as const;
+const WHEN = ['since', 'until'] as const;
+const WHICH = ['queue', 'type', 'state', 'tags', 'group', 'error_type', 'fingerprint', 'q', 'ids', ...WHEN] as const;
 
 /** Those that operators use; a job needs no others to run. */
 const OPTIONS = ['queue', 'group', 'priority', 'delay_until', 'expires_at', 'max_attempts', 'tags'] as const;
@@ -50,23 +50,16 @@ export const TOOLS = {
   overview: [use(stats.show, { query: ['queue'] })],
   list_queues: [use(adminQueues.list, { query: ['name'] })],
   show_queue: [use(adminQueues.show)],
-  list_jobs: [use(jobItems.list, { query: [...WHICH, ...WHEN, 'sort', 'order'] })],
+  list_jobs: [use(jobItems.list, { query: [...WHICH, 'sort', 'order'] })],
   show_job: [use(inspectedJobs.show, { query: ['timeline'] })],
   why_job_waits: [use(jobs.show, { keep: ['id', 'type', 'queue', 'state', 'scheduled_at', 'waiting_for'] })],
-  list_failures: [use(failures.list, { query: ['queue', 'type', 'state', 'since', 'until', 'sort'] })],
-  list_dead_letters: [
-    use(adminDeadLetters.list, { query: ['queue', 'type', 'error_type', 'group', 'since', 'until'] }),
-  ],
+  list_failures: [use(failures.list, { query: ['queue', 'type', 'state', 'sort', ...WHEN] })],
+  list_dead_letters: [use(adminDeadLetters.list, { query: ['queue', 'type', 'error_type', 'group', ...WHEN] })],
   list_schedules: [use(crons.list, { query: ['enabled', 'group'], keep: ['crons', 'count'] })],
   list_workers: [use(adminWorkers.list, { keep: ['items', 'summary'] })],
   enqueue_job: [use(jobs.enqueue, { body: ['type', 'args', 'meta', 'id', ...OPTIONS] })],
-  retry_jobs: [
-    use(inspectedJobs.retry, { body: ['from'], look: job }),
-    use(operateByFilter.retry, { filter: [...WHICH, ...WHEN] }),
-  ],
-  cancel_jobs: [use(operateByFilter.cancel, { filter: [...WHICH, ...WHEN] })],
+  retry_jobs: [use(inspectedJobs.retry, { body: ['from'], look: job }), use(operateByFilter.retry, { filter: WHICH })],
+  cancel_jobs: [use(operateByFilter.cancel, { filter: WHICH })],
   pause_queue: [use(adminQueues.pause, { look: queue })],
   signal_job: [use(steps.signal, { body: ['payload'], look: job })],
 } as const satisfies Record<string, readonly [Use, ...Use[]]>;
-
-export type ToolName = keyof typeof TOOLS;

@@ -10,7 +10,7 @@ import { own } from '../../job/own';
 import { quote } from '../../job/text';
 import { fingerprintOf } from '../../job/unique/fingerprint';
 import { jobMembers, tools } from '../../mcp/built';
-import { TOOLS, type ToolName, type Use } from '../../mcp/tools';
+import { TOOLS, type Use } from '../../mcp/tools';
 import { beginning } from '../audit/entry';
 import type { AppContext } from '../context';
 
@@ -24,15 +24,19 @@ const PAGES = [20, 10, 5, 2, 1];
 /** Headers by which the caller is known. The cookie is not among them: it counts only for pages. */
 const PASSED = ['Authorization', 'Host', 'CF-Connecting-IP', 'Tocsin-Localhost-Secret'];
 
+/** Conditions that are lists: in a body, where a query has commas. */
+const LISTS = ['ids', 'queue', 'type', 'state', 'tags', 'fingerprint'];
+
 /** Requests that tools have made, for the audit log. */
 const made = new WeakSet<Request>();
-
 export const viaTool = (c: AppContext): boolean => made.has(c.req.raw);
 
 /** Calls a tool. @param name one of {@link TOOLS} */
 export async function callTool(c: AppContext, name: string, given: Json): Promise<{ value: Json; isError?: true }> {
   try {
-    return { value: fitted(await resultOf(name as ToolName, given, (...sent) => request(c, given, ...sent))) };
+    return {
+      value: fitted(await resultOf(name as keyof typeof TOOLS, given, (...sent) => request(c, given, ...sent))),
+    };
   } catch (error) {
     const data = apiErrorData(error);
     if (!data) throw error;
@@ -41,7 +45,7 @@ export async function callTool(c: AppContext, name: string, given: Json): Promis
   }
 }
 
-async function resultOf(name: ToolName, given: Json, send: Send): Promise<Json> {
+async function resultOf(name: keyof typeof TOOLS, given: Json, send: Send): Promise<Json> {
   const { paths, looks, tool } = tools.find((one) => one.tool.name === name) as (typeof tools)[number];
   const { required, properties } = tool.inputSchema;
   const missing = required.find((member) => (own(given, member) ?? null) === null);
@@ -79,8 +83,9 @@ async function request(c: AppContext, given: Json, use: Use, path: string, more?
   url.pathname = path.replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(textOf(own(given, name), name, true)));
   const query = Object.entries({ ...picked(use.query), ...(method === 'GET' && more) });
   url.search = new URLSearchParams(query.map(([name, value]) => [name, textOf(value, name)])).toString();
-  const which = Object.entries(picked(use.filter)).map(([name, value]) => [name, inBody(name, value)]);
-  const filter = use.filter && { filter: Object.fromEntries(which) };
+  const which = picked(use.filter);
+  for (const name of LISTS) if (name in which) which[name] = String(which[name]).split(',');
+  const filter = use.filter && { filter: which };
   const body = (use.body ?? filter) && JSON.stringify({ ...picked(use.body), ...filter, ...more });
   const headers = new Headers({ 'Content-Type': 'application/json', 'X-Request-ID': c.get('requestId') });
   for (const name of PASSED) if (c.req.header(name) !== undefined) headers.set(name, c.req.header(name) ?? '');
@@ -100,10 +105,6 @@ function textOf(value: unknown, name: string, isPart = false): string {
   if (isText && !(isPart && /^\.{0,2}$/.test(String(value)))) return String(value);
   throw invalidRequest(name, `${name} must be ${isPart ? 'a name or an id' : 'a text, a number, true or false'}.`);
 }
-
-/** A condition: in a body it is a list where a query has commas. */
-const inBody = (name: string, value: unknown) =>
-  /^(ids|queue|type|state|tags|fingerprint)$/.test(name) ? String(value).split(',') : value;
 
 /** A page of a list, with fewer items where they are large. Its cursor has an offset, and the cursor of the route. */
 async function pageOf(send: Send, use: Use, path: string, { cursor = '0:' }: Json): Promise<Json> {

@@ -27,12 +27,11 @@ async function post(c: AppContext) {
     call: (name: string, given: Record<string, unknown>) => callTool(c, name, given),
     header: (name: string) => c.req.header(name),
   };
-  const { status, body } = await read(c).then((message) => answer(message, caller), unreadable);
+  const read = (text: string) => parseJson(text, parseExactly);
+  const sent = readJson(c, MAX_ENVELOPE_BYTES, ['application/json', MEDIA_TYPE], read);
+  const { status, body } = await sent.then((message) => answer(message, caller), unreadable);
   return body ? unredacted(c, body, status as 200 | 400 | 404) : (respond(c, null, 202) as Answer<null, 202>);
 }
-
-const read = (c: AppContext) =>
-  readJson(c, MAX_ENVELOPE_BYTES, ['application/json', MEDIA_TYPE], (text) => parseJson(text, parseExactly));
 
 function unreadable(error: unknown) {
   const data = apiErrorData(error);
