@@ -1,6 +1,9 @@
 /** The tools: what an agent sees of a deployment, and what it may change there. */
+import { env } from 'cloudflare:workers';
 import { describe, expect, it } from 'vitest';
+import type { Env } from '../../../src/config';
 import { stats } from '../../../src/contract/stats';
+import { createApp } from '../../../src/http/app';
 import { TOOLS, use } from '../../../src/mcp/tools';
 import { freshName } from '../../support/queue';
 import { type Json, server, UNKNOWN_ID, V1 } from '../../support/server';
@@ -89,6 +92,21 @@ describe('a caller', () => {
     const call = { name: 'list_queues', arguments: {} };
     expect((await viewer.send('tools/call', call, both)).body.result?.isError).toBeUndefined();
     expect((await producer.send('tools/call', call, both)).body.error?.code).toBe(-32602);
+  });
+
+  it('with a token of a browser is refused', async () => {
+    const { token } = await server.ok(201, 'POST', `${V1}/tokens`, { job: UNKNOWN_ID, read: true });
+    expect(refused(await new Agent(token as string).send('tools/list'))).toEqual([403, 'token_scope']);
+  });
+
+  it('over a service binding needs no key', async () => {
+    const inside = createApp({ trusted: true });
+    const call = { name: 'list_queues', arguments: {} };
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: call });
+    const headers = { 'Content-Type': 'application/json' };
+    const request = new Request('http://tocsin/ojs/mcp', { method: 'POST', body, headers });
+    const response = await inside.fetch(request, { ...env, API_KEYS } as unknown as Env);
+    expect(await response.json()).toMatchObject({ result: { structuredContent: { items: [] } } });
   });
 
   it('from a page of another origin is refused', async () => {
