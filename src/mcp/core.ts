@@ -70,7 +70,6 @@ async function replyTo(id: Id, method: string, params: Json, { tools, call, head
   const heads = Object.entries({ 'MCP-Protocol-Version': revision, 'Mcp-Method': method, 'Mcp-Name': called });
   const wrong = heads.find(([name, value]) => isModern && value !== undefined && (header(name) ?? value) !== value);
   if (wrong) return failed(id, -32020, `The header ${wrong[0]} does not say what the body does.`, 400);
-
   const complete = (result: Json): Reply => {
     const around = isModern && { resultType: 'complete', _meta: { [`${META}/serverInfo`]: SERVER } };
     return { status: 200, body: { jsonrpc: '2.0', id, result: { ...around, ...result } } };
@@ -80,7 +79,6 @@ async function replyTo(id: Id, method: string, params: Json, { tools, call, head
   if (method === 'initialize' && !isModern) return complete({ protocolVersion: LEGACY, serverInfo: SERVER, ...ABOUT });
   if (method === 'ping' && !isModern) return complete({});
   if (method !== 'tools/call') return failed(id, -32601, `There is no method ${quoted(method)}.`, isModern ? 404 : 200);
-
   const tool = tools.find(({ name }) => name === called);
   if (!tool) return failed(id, -32602, `There is no tool ${quoted(called)}, or this key may not use it.`);
   const given = params.arguments ?? {};

@@ -54,9 +54,7 @@ async function resultOf(name: keyof typeof TOOLS, given: Json, send: Send): Prom
   const [use, path] = [TOOLS[name][at] as Use, paths[at] as string];
   const takes = [namesIn(path), use.query, use.body, use.filter, ['cursor', 'confirm']].flat();
   const extra = Object.keys(given).find((member) => !Object.hasOwn(properties, member) || !takes.includes(member));
-  if (extra !== undefined) {
-    throw invalidRequest(extra, `${quote(extra)} is not an argument of ${name}, or does not go with the others.`);
-  }
+  if (extra !== undefined) throw invalidRequest(extra, `${name} takes no ${quote(extra)}, or not with the others.`);
   if (tool.annotations.readOnlyHint) {
     return own(properties, 'cursor') ? await pageOf(send, use, path, given) : shown(use, await send(use, path));
   }
@@ -107,19 +105,17 @@ function textOf(value: unknown, name: string, isPart = false): string {
 }
 
 /** A page of a list, with fewer items where they are large. Its cursor has an offset, and the cursor of the route. */
-async function pageOf(send: Send, use: Use, path: string, { cursor = '0:' }: Json): Promise<Json> {
+async function pageOf(send: Send, use: Use, path: string, { cursor = '0:' }: Json, limits = PAGES): Promise<Json> {
+  const [limit = 1, ...smaller] = limits;
   const [, offset = '', inner = ''] = /^(\d{1,6}):(.*)$/s.exec(String(cursor)) ?? [];
   if (offset === '') throw invalidRequest('cursor', 'cursor must be the next_cursor of the page before.');
-  let page: Json = {};
-  for (const limit of PAGES) {
-    const answer = await send(use, path, { limit, offset, ...(inner !== '' && { cursor: inner }) });
-    const { has_more: more, next_cursor: next = null } = answer.pagination as Json;
-    const { cursor: search, ...items } = shown(use, answer);
-    const from = next ?? (more ? inner : search);
-    page = { ...items, next_cursor: more || from ? `${more && next === null ? +offset + limit : 0}:${from}` : null };
-    if (fits(page)) break;
-  }
-  return page;
+  const answer = await send(use, path, { limit, offset, ...(inner !== '' && { cursor: inner }) });
+  const { has_more: more, next_cursor: next = null } = answer.pagination as Json;
+  const { cursor: search, ...items } = shown(use, answer);
+  const from = next ?? (more ? inner : search);
+  const at = more && next === null ? +offset + limit : 0;
+  const page = { ...items, next_cursor: more || from ? `${at}:${from}` : null };
+  return fits(page) || smaller.length === 0 ? page : await pageOf(send, use, path, { cursor }, smaller);
 }
 
 /** Members whose content applications and their users have written, or that quote it, wherever they stand. */

@@ -325,7 +325,7 @@ describe('writing', () => {
     await server.nack(id, { error: { code: 'E', message: 'm', retryable: false } });
     expect(await operator.confirmed('retry_jobs', { id, from: 'charge' })).toMatchObject({ id, state: 'available' });
     expect((await server.job(id)).steps ?? {}).toEqual({});
-    const wrong = { code: 'invalid_request', message: expect.stringContaining('does not go with the others') };
+    const wrong = { code: 'invalid_request', message: expect.stringContaining('or not with the others') };
     expect(await operator.refusal('retry_jobs', { from: 'charge', ids: id })).toMatchObject(wrong);
     expect(await operator.refusal('retry_jobs', { id, queue })).toMatchObject(wrong);
   });
