@@ -175,11 +175,15 @@ export class Desk {
     if (this.isAwaited(queue, 'slots', now)) {
       lease.most = Math.max(this.fairShare(concurrency, now), denied ? 0 : holder.slots);
     }
-    // The limit was lowered: this queue has what others do not have of it. While it is 0, nothing starts anyway.
-    const excess = this.slots - concurrency;
-    if (excess > 0 && concurrency > 0)
-      lease.most = Math.min(lease.most ?? concurrency, Math.max(0, holder.slots - excess));
+    // While the limit is 0, nothing starts anyway.
+    const kept = this.kept(holder, concurrency);
+    if (kept < holder.slots && concurrency > 0) lease.most = Math.min(lease.most ?? concurrency, kept);
     return lease;
+  }
+
+  /** What a queue may keep: if the limit was lowered, what others do not have of it. */
+  private kept({ slots }: HolderRow, concurrency: number): number {
+    return Math.max(0, slots - Math.max(0, this.slots - concurrency));
   }
 
   private grantStarts(
@@ -285,7 +289,8 @@ export class Desk {
     now: number,
   ): { recalls: Call[]; isTooSoon: boolean } {
     if (!waits || isStopped(limits)) return { recalls: [], isTooSoon: false };
-    const recall = waits.slots ? { most: this.fairShare(limits.concurrency ?? 0, now) } : {};
+    const { concurrency = 0 } = limits;
+    const most = (holder: HolderRow) => Math.min(this.fairShare(concurrency, now), this.kept(holder, concurrency));
     const others = [...this.holders].filter(([other, holder]) => {
       // Each request gives back the starts that were left: a queue that asks often need not be called for them.
       const hasStarts = (holder.leases.length > 0 || holder.turn) && now - holder.asked >= RECALL_EVERY_MS;
@@ -293,7 +298,10 @@ export class Desk {
     });
     const called = this.inTurn(others, RECALL_EVERY_MS, now);
     return {
-      recalls: called.map((other) => ({ queue: other, recall })),
+      recalls: called.map((other) => ({
+        queue: other,
+        recall: waits.slots ? { most: most(this.holders.get(other) as HolderRow) } : {},
+      })),
       isTooSoon: waits.slots && called.length < others.length,
     };
   }
