@@ -57,7 +57,7 @@ export async function withJob<T>(
 /** Sends items about jobs to a queue. @returns those whose jobs it does not have; earlier versions do not say */
 export type ToJobs<T> = (queue: QueueApi, items: T[]) => Promise<Outcome<T[] | undefined>>;
 
-interface Queues {
+export interface Queues {
   queue(name: string): QueueApi;
   withJob<T>(id: string, call: (queue: QueueApi) => Promise<Outcome<T>>): Promise<Outcome<T>>;
 }
@@ -81,10 +81,8 @@ export async function reach<T>(
 }
 
 /** Cancels jobs of a queue that have not ended, wherever they are now. @throws {ApiError} */
-export function cancelAt(queues: Queues, queue: string, jobs: readonly { id: string }[]): Promise<void> {
-  const ids = jobs.map(({ id }) => id);
-  return reach(queues, queue, ids, String, (object, some) => object.cancelSteps(some));
-}
+export const cancelAt = (queues: Queues, queue: string, ids: readonly string[]): Promise<void> =>
+  reach(queues, queue, ids, String, (object, some) => object.cancelSteps(some));
 
 function isMissing(outcome: Outcome<unknown>): boolean {
   return !outcome.ok && outcome.error.code === 'not_found';

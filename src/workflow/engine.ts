@@ -29,6 +29,9 @@ export const RETENTION_MS = 30 * 86_400_000;
 const MAX_STARTS = 500;
 const MAX_START_CHARS = 8 * 1024 * 1024;
 
+/** Jobs cancelled in one go: one that has moved takes some calls to find, and an event has 1,000. */
+const MAX_CANCELS = 100;
+
 /** Bytes of results that a view shows. */
 const MAX_SHOWN_BYTES = 1024 * 1024;
 
@@ -40,7 +43,9 @@ export interface WorkflowHost {
   readonly clock: AlarmClock;
   /** Epoch ms. */
   now(): number;
-  queue(name: string): Pick<QueueApi, 'startSteps' | 'cancelSteps'>;
+  queue(name: string): Pick<QueueApi, 'startSteps'>;
+  /** Cancels jobs of a queue that have not ended, wherever they are now. Rejects: again. */
+  cancel(queue: string, ids: readonly string[]): Promise<void>;
   directory(): Pick<DirectoryApi, 'noteWorkflow' | 'forgetWorkflow'>;
   keepAlive(promise: Promise<unknown>): void;
   /** Removes everything of the workflow, permanently. */
@@ -316,9 +321,11 @@ export class WorkflowEngine {
   }
 
   private async callOff(queue: string, jobs: readonly { step: number; jobId: string }[]): Promise<void> {
-    if (jobs.length === 0) return;
-    const ids = jobs.map(({ jobId }) => jobId);
-    unwrap(await this.host.queue(queue).cancelSteps(ids));
-    if (!this.closed) this.write(() => [{ kind: 'called_off', steps: jobs.map(({ step }) => step) }]);
+    for (let at = 0; at < jobs.length; at += MAX_CANCELS) {
+      const some = jobs.slice(at, at + MAX_CANCELS);
+      const ids = some.map(({ jobId }) => jobId);
+      await this.host.cancel(queue, ids);
+      if (!this.closed) this.write(() => [{ kind: 'called_off', steps: some.map(({ step }) => step) }]);
+    }
   }
 }

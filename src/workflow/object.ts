@@ -1,5 +1,6 @@
 /** The workflow object: one per workflow, found by its id, awake only when notified of the ends of its jobs. */
 import { DurableObject } from 'cloudflare:workers';
+import { cancelAt, type Queues, withJob } from '../across/locate';
 import type { Env } from '../config';
 import { AlarmClock } from '../durable/alarm-clock';
 import { Schema, WORKFLOW } from '../durable/schema';
@@ -98,11 +99,14 @@ export class WorkflowObject extends DurableObject<Env> implements WorkflowApi {
   }
 
   private open(): WorkflowEngine {
+    const queue = (name: string) => queueObject(this.env, name);
+    const queues: Queues = { queue, withJob: (id, call) => withJob(this.env, id, call) };
     const host = {
       storage: this.ctx.storage,
       clock: this.clock,
       now: () => Date.now(),
-      queue: (name: string) => queueObject(this.env, name),
+      queue,
+      cancel: (name: string, ids: readonly string[]) => cancelAt(queues, name, ids),
       directory: () => directoryObject(this.env),
       keepAlive: (promise: Promise<unknown>) => this.ctx.waitUntil(promise),
       destroy: () => this.empty(),

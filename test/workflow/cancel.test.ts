@@ -1,6 +1,7 @@
 /** Cancelling workflows. */
 
 import { describe, expect, it } from 'vitest';
+import { until } from '../support/clock';
 import { type Json, server } from '../support/server';
 
 import { ack, begin, fetchJobs, fetchOne, freshQueue, step, WORKFLOWS, work, workflow, workflowIn } from './workflows';
@@ -35,6 +36,16 @@ describe('cancelling a workflow', () => {
     expect((await server.call('POST', '/ojs/v1/workers/ack', { job_id: running.id })).status).toBe(409);
     expect([...(await fetchJobs(one)), ...(await fetchJobs(two))]).toEqual([]);
     expect((await workflow(id)).state).toBe('cancelled');
+  });
+
+  it('cancels jobs that have moved to another queue', async () => {
+    const [from, to] = [freshQueue(), freshQueue()];
+    const id = await begin({ type: 'group', jobs: [step(from), step(from)] });
+    await server.call('DELETE', `/ojs/v1/queues/${from}`, { strategy: 'move', target_queue: to });
+    await until(async () => !(await server.queues()).includes(from), 'the jobs to move');
+    await cancel(id);
+    await until(async () => (await server.counts(to)).cancelled === 2, 'the cancellation');
+    expect(await fetchJobs(to)).toEqual([]);
   });
 
   it('calls no callback', async () => {

@@ -4,12 +4,21 @@ import { type MessageKind, posted } from '../../../durable/outbox-relay';
 import { inParallel } from '../../../durable/parallel';
 import { waitAtMost } from '../../../durable/wait';
 import { unwrap } from '../../../job/errors';
+import type { IdPlace } from '../../../rpc/ids';
 import type { Feature, Host } from '../../feature';
 import { DECISION, isReplaced, readShare, SHARE, type Untold, writeDecision } from '../../store/batches';
 import { abortBatch, commitBatch } from './batch';
 
 /** The caller of a decision waits at most this long for the other queues to commit, ms. */
 const TOLD_WITHIN_MS = 5_000;
+
+/** Jobs that a decision ends in one go: one that has moved takes some calls to find, and an event has 1,000. */
+const MAX_ENDED = 100;
+
+const idsOf = (jobs: readonly IdPlace[]) => jobs.map(({ id }) => id);
+
+/** They stand before the queues. */
+const nextReplaced = (untold: Untold) => untold.slice(0, MAX_ENDED).filter(isReplaced);
 
 export class Batches implements Feature {
   private readonly decisions: MessageKind;
@@ -20,9 +29,13 @@ export class Batches implements Feature {
     this.decisions = posted(q.store.outbox, write, {
       kind: DECISION,
       send: async (batch, [{ data }], taken) => {
-        const untold = JSON.parse(data) as Untold;
-        const replaced = Map.groupBy(untold.filter(isReplaced), ({ queue }) => queue);
-        await inParallel([...replaced], ([queue, jobs]) => cancelAt(others, queue, jobs));
+        let untold = JSON.parse(data) as Untold;
+        for (let some = nextReplaced(untold); some.length > 0; some = nextReplaced(untold)) {
+          const at = Map.groupBy(some, ({ queue }) => queue);
+          await inParallel([...at], ([queue, jobs]) => cancelAt(others, queue, idsOf(jobs)));
+          untold = untold.slice(some.length);
+          if (untold.some(isReplaced)) await write((now) => writeDecision(q, batch, untold, now));
+        }
         const queues = untold.filter((one) => typeof one === 'string');
         const told = await Promise.allSettled(
           queues.map(async (queue) => unwrap(await others.queue(queue).commitBatch(batch))),
