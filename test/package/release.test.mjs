@@ -24,7 +24,7 @@ const manifestIn = (name) =>
 
 /** What belongs into the packages. */
 const BELONGS = {
-  tocsin: /^package\/(LICENSE|README\.md|package\.json|dist\/.+(\.js|\.d\.ts|\/LICENSES\.txt))$/,
+  tocsin: /^package\/(LICENSE|README\.md|package\.json|docs\/skill\/SKILL\.md|dist\/.+(\.js|\.d\.ts|\/LICENSES\.txt))$/,
   'create-tocsin': /^package\/(LICENSE|LICENSES\.txt|README\.md|package\.json|index\.js)$/,
 };
 
