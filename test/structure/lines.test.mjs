@@ -21,7 +21,7 @@ const LINES = {
   'files beside the rooms': 360,
   handler: 5_108,
   http: 10_224,
-  job: 14_365,
+  job: 14_368,
   library: 744,
   locks: 479,
   mcp: 175,

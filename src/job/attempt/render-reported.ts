@@ -48,9 +48,12 @@ function renderReported(reported: Reported) {
   const { state, attempt, progress, step_omitted, retry_delay_ms } = reported;
   const due = given(reported.due_at, formatInstant);
   return defined({
-    ...{ state, attempt, progress },
+    state,
+    attempt,
+    progress,
     step: given(reported.step, (text) => JSON.parse(text) as JobStep),
-    ...{ step_omitted, retry_delay_ms },
+    step_omitted,
+    retry_delay_ms,
     next_attempt_at: state === 'retryable' ? due : undefined,
     scheduled_at: state === 'scheduled' ? due : undefined,
     completed_at: given(reported.completed_at, formatInstant),
