@@ -420,16 +420,19 @@ export class TreesPlay {
       const { by, claim, job, key } = message;
       const isVoid = by.waitsFor?.claim !== claim;
       let id: string | undefined;
+      const take = () => {
+        const jobs = [isVoid ? { ...job, superseded: true } : job];
+        const { outcomes } = engine.writeNow((now) => enqueueEach(q, jobs, { key, hash: '' }, now));
+        const [outcome] = outcomes;
+        id = outcome?.ok ? outcome.value.record.id : undefined;
+      };
       return {
-        play: () => {
-          const jobs = [isVoid ? { ...job, superseded: true } : job];
-          const { outcomes } = engine.writeNow((now) => enqueueEach(q, jobs, { key, hash: '' }, now));
-          const [outcome] = outcomes;
-          id = outcome?.ok ? outcome.value.record.id : undefined;
-        },
+        play: take,
         after: () => {
-          heard();
-          if (fate !== 'lost') far.started(message, id);
+          // Its queue repeats it within a minute: the answer is remembered for a day, which may pass in one step.
+          if (fate === 'lost') take();
+          far.sent.splice(far.sent.indexOf(message), 1);
+          far.started(message, id);
         },
       };
     }
