@@ -59,8 +59,11 @@ export type ToJobs<T> = (queue: QueueApi, items: T[]) => Promise<Outcome<T[] | u
 
 export interface Queues {
   queue(name: string): QueueApi;
-  withJob<T>(id: string, call: (queue: QueueApi) => Promise<Outcome<T>>): Promise<Outcome<T>>;
+  withJob<T>(id: string, call: (queue: QueueApi, name: string) => Promise<Outcome<T>>): Promise<Outcome<T>>;
 }
+
+/** Items to {@link reach} in one go at most: a job that has moved takes some calls to find, and an event has 1,000. */
+export const MAX_REACHED = 100;
 
 /** Sends items about jobs to their queue; what it does not have goes wherever the job is now. @throws {ApiError} */
 export async function reach<T>(
@@ -72,9 +75,11 @@ export async function reach<T>(
 ): Promise<void> {
   for (const item of unwrap(await send(queues.queue(queue), [...items])) ?? []) {
     const id = idOf(item);
-    const sent = await queues.withJob(id, async (object) => {
+    const missing = { ok: false, error: notFound('job', id).data } as const;
+    const sent = await queues.withJob(id, async (object, name) => {
+      if (name === queue) return missing;
       const answer = await send(object, [item]);
-      return answer.ok && (answer.value?.length ?? 0) > 0 ? { ok: false, error: notFound('job', id).data } : answer;
+      return answer.ok && (answer.value?.length ?? 0) > 0 ? missing : answer;
     });
     if (!isMissing(sent)) unwrap(sent);
   }

@@ -121,6 +121,7 @@ export class IdRegister {
   }
 }
 
+/** Queues that are listed at once. */
 const AT_ONCE = 10;
 
 export interface ListingHost {
@@ -129,6 +130,10 @@ export interface ListingHost {
   noteIds(places: IdPlace[]): Promise<unknown>;
 }
 
+/**
+ * Queues of an earlier release took client-chosen ids without noting them in shards: lists them, once per queue, in
+ * bounded turns. Until then an unknown id may still exist.
+ */
 export class IdListing {
   readonly messages: MessageKind<void>;
   /** How far a queue was read. Only in memory: noting an id again does no harm. */

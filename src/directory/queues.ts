@@ -97,6 +97,7 @@ interface Counted {
   by: Record<string, number>;
 }
 
+/** Counts the queues that each key creates, by the day. */
 export class NewQueues {
   /** Names that were counted in this life of the object, and may not exist yet. */
   private readonly counted = new Set<string>();

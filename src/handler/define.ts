@@ -47,14 +47,14 @@ async function batchAnswer(entries: readonly Promise<string>[], line?: LiveConne
 
 /** What comes into the outbox: a line each on an open call, else the members of one list. */
 function streamOf(outbox: MessageBuffer, line: LiveConnection | undefined): ReadableStream<Uint8Array> {
-  let before = START;
+  const [start, between, behind, end] = line ? ['', '', '\n', ''] : [START, ',', '', END];
+  let before = start;
   return new ReadableStream<Uint8Array>({
     async pull(stream) {
       const text = await outbox.next();
-      const asLine = text === undefined ? '' : `${text}\n`;
-      const asMember = text === undefined ? END : `${before}${text}`;
-      before = ',';
-      if (!line || text !== undefined) stream.enqueue(new TextEncoder().encode(line ? asLine : asMember));
+      const piece = text === undefined ? end : `${before}${text}${behind}`;
+      before = between;
+      if (piece !== '') stream.enqueue(new TextEncoder().encode(piece));
       if (text === undefined) stream.close();
     },
     cancel: () => line?.lose(),

@@ -1,5 +1,4 @@
 /** The requests that a queue sends and the answers that it expects (push delivery): parsing and writing, no running. */
-
 import type { Progress } from '../job/attempt/notes';
 import { textOf } from '../job/own';
 import type { RunRequest } from '../job/wire';

@@ -102,7 +102,7 @@ export interface Others {
   /** Enqueues each part of a message that can be accepted now; none takes the place of another. @throws for all */
   enqueueEach(entries: readonly Outcome<BatchEntry>[], idempotency: IdempotencyKey): Promise<Enqueued>;
   /** Runs `call` on the queue that has the job, wherever it is now; 404: none has it. */
-  withJob<T>(id: string, call: (queue: QueueApi) => Promise<Outcome<T>>): Promise<Outcome<T>>;
+  withJob<T>(id: string, call: (queue: QueueApi, name: string) => Promise<Outcome<T>>): Promise<Outcome<T>>;
   /** Enqueues a job into this queue whose unique policy looks across queues. */
   enqueueAcross(job: NewJob): Promise<Outcome<EnqueuedJob>>;
   /** Begins to reserve unique fingerprints under a new ticket. @param coordinator the queue that can give it up */

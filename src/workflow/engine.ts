@@ -4,6 +4,7 @@
  * (`src/queue/features/workflow/steps.ts`), and repeated endings change nothing.
  */
 
+import { MAX_REACHED } from '../across/locate';
 import type { AlarmClock } from '../durable/alarm-clock';
 import { STANDBY_MS } from '../durable/outbox';
 import { derived, type MessageKind, OutboxRelay } from '../durable/outbox-relay';
@@ -28,9 +29,6 @@ export const RETENTION_MS = 30 * 86_400_000;
 /** Jobs and characters in one message to a queue. A message holds 32 MiB. */
 const MAX_STARTS = 500;
 const MAX_START_CHARS = 8 * 1024 * 1024;
-
-/** Jobs cancelled in one go: one that has moved takes some calls to find, and an event has 1,000. */
-const MAX_CANCELS = 100;
 
 /** Bytes of results that a view shows. */
 const MAX_SHOWN_BYTES = 1024 * 1024;
@@ -321,8 +319,8 @@ export class WorkflowEngine {
   }
 
   private async callOff(queue: string, jobs: readonly { step: number; jobId: string }[]): Promise<void> {
-    for (let at = 0; at < jobs.length; at += MAX_CANCELS) {
-      const some = jobs.slice(at, at + MAX_CANCELS);
+    for (let at = 0; at < jobs.length; at += MAX_REACHED) {
+      const some = jobs.slice(at, at + MAX_REACHED);
       const ids = some.map(({ jobId }) => jobId);
       await this.host.cancel(queue, ids);
       if (!this.closed) this.write(() => [{ kind: 'called_off', steps: some.map(({ step }) => step) }]);

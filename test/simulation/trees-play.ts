@@ -116,7 +116,7 @@ export class TreesPlay {
           this.isDeleted = true;
           world.recreate();
         },
-        withJob: <T>(_: string, call: (api: QueueApi) => Promise<T>) => call(wherever),
+        withJob: <T>(_: string, call: (api: QueueApi, name: string) => Promise<T>) => call(wherever, 'wherever'),
       },
     };
   }

@@ -1,4 +1,5 @@
 import { createInterface } from 'node:readline';
+import { authorization } from '../../client/transport';
 import { action } from '../command';
 import { reasonOf } from '../failure';
 
@@ -12,11 +13,7 @@ export const mcp = action(
   async ({ endpoint: { url, key }, terminal, members }) => {
     const path = `${url.replace(/\/+$/, '')}/ojs/mcp${members.readOnly ? '?read_only=true' : ''}`;
     const type = 'application/json';
-    const headers = {
-      'Content-Type': type,
-      Accept: type,
-      ...(key !== undefined && { Authorization: `Bearer ${key}` }),
-    };
+    const headers = { 'Content-Type': type, Accept: type, ...authorization(key) };
     const pass = async (line: string) => {
       try {
         const answer = await (await fetch(path, { method: 'POST', headers, body: line })).text();

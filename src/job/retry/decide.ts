@@ -1,5 +1,4 @@
 /** What becomes of a job whose run failed (`docs/guides/retries.md`). The first rule that applies decides. */
-
 import type { AttemptFailure } from '../attempt/outcome';
 import { parseDuration } from '../duration';
 import { textOf } from '../own';

@@ -14,7 +14,7 @@ import { isPendingRun, mayContinue } from '../../job/runs';
 import { isFinal, MAX_INLINE_BYTES, parseSteps, StepBook, type Steps } from '../../job/steps';
 import type { RunRequest } from '../../job/wire';
 import type { SignalReceipt, SignalRequest, StepAnswer } from '../../rpc/workers';
-import { findSettled, mustFind, viewOfRow } from '../read/find';
+import { mustFind, refuseSetAside, viewOfRow } from '../read/find';
 import type { Active } from '../store/active';
 import type { JobRow } from '../store/job-row';
 import type { QueueParts } from '../store/parts';
@@ -92,7 +92,7 @@ function momentOf({ in: after = MAX_DURATION_MS, until = undefined }: Snooze, no
  * @throws {ApiError} 404; 409 when the job has ended, or no longer waits for the signal; 413; 503 on its way elsewhere
  */
 export function signal(q: QueueParts, { job_id, name, payload }: SignalRequest, now: number): SignalReceipt {
-  findSettled(q, job_id);
+  refuseSetAside(q, job_id);
   const row = openRow(q, { job_id }, 'its signals', now);
   const before = own(recordedSteps(q, row.key), name);
   if (before?.signal) return { job: viewOfRow(q, row, now), at: before.signal.at, earlier: true };

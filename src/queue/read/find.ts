@@ -83,13 +83,17 @@ export function mustFind(q: StoredQueue, id: string): Found {
   return found;
 }
 
-/** Finds a job that something is to happen to. @throws {ApiError} 503 while it is on its way to another queue */
+/** Finds a job that something is to happen to. @throws {ApiError} 503 as {@link refuseSetAside} */
 export function findSettled(q: StoredQueue, id: string): Found | undefined {
-  const { moving, target_queue: target } = q.config.removal ?? {};
-  if (moving && isUuidV7(id) && moving.keys.includes(keyOf(q, id) ?? -1)) {
-    throw lockedError(id, `Job ${id} is on its way to queue ${target}; try again.`);
-  }
+  refuseSetAside(q, id);
   return find(q, id);
+}
+
+/** @throws {ApiError} 503 while the job is on its way to another queue, because its own is being deleted */
+export function refuseSetAside(q: StoredQueue, id: string): void {
+  const { moving, target_queue: target } = q.config.removal ?? {};
+  if (!moving || !isUuidV7(id) || !moving.keys.includes(keyOf(q, id) ?? -1)) return;
+  throw lockedError(id, `Job ${id} is on its way to queue ${target}; try again.`);
 }
 
 /** Finds a reported job, hidden on its way to another queue, where it may run already. @throws {ApiError} 404 */
@@ -141,6 +145,7 @@ export function followedJob(q: StoredQueue, id: string, now: number): FollowedJo
   return { id, type, state, attempt, ...(ended_at !== undefined && { ended_at }) };
 }
 
+/** Reads several jobs at once. @returns those that fit into an answer, and the ids of the others */
 export function getMany(q: StoredQueue, ids: readonly string[], now: number): { jobs: JobView[]; omitted: string[] } {
   const jobs: JobView[] = [];
   const omitted: string[] = [];

@@ -7,7 +7,6 @@
  *
  * Pages in use count, without those freed by deletes.
  */
-
 import type { StorageUse } from '../../contract/queues';
 import { ApiError } from '../../job/errors';
 import type { Configuration } from './configuration';

@@ -117,8 +117,8 @@ export const SEVERAL_VERBS = {
     const decided = await life.write((q, now) => batches.decideBatch(q, batch, others, now, answer, replaced));
     if (!decided.ok || decided.value !== null) return decided;
     await life.engine?.batches.told(batch);
-    const ended = life.read((q) => batches.refuseUnended(q, batch));
-    return ended?.ok === false ? ended : decided;
+    const settled = life.read((q) => batches.settledDecision(q, batch));
+    return settled?.ok === false ? settled : decided;
   },
   commitBatch: writeIfExists((q, now, batch: string) => batches.commitBatch(q, batch, now), nothing),
   abortBatch: writeIfExists((q, now, batch: string) => batches.abortBatch(q, batch, now), nothing),

@@ -1,5 +1,5 @@
 /** Jobs that handlers wait for in other queues: starts, ends and cancellations. Those of one queue need no message. */
-import { reach, type ToJobs } from '../../../across/locate';
+import { MAX_REACHED, reach, type ToJobs } from '../../../across/locate';
 import type { TransactionStep } from '../../../durable/group-commit';
 import { type MessageKind, posted } from '../../../durable/outbox-relay';
 import { ApiError, type ErrorData } from '../../../job/errors';
@@ -14,9 +14,6 @@ import { postRunNote, RUN_CANCEL, RUN_ENDED, type RunNote } from '../../store/ru
 
 /** Ends and cancellations that one transaction applies here; further ones follow by message. */
 const MAX_APPLIED = 1_000;
-
-/** Items in one message, unless a single row has more. */
-const MAX_ITEMS = 100;
 
 const NO_STEPS: readonly TransactionStep[] = [];
 
@@ -126,7 +123,7 @@ function starts({ q, write, others }: Host): MessageKind {
 }
 
 const itemsIn = ({ data }: { data: string }) => JSON.parse(data) as unknown[];
-const together = { most: MAX_ITEMS, itemsIn: (message: { data: string }) => itemsIn(message).length };
+const together = { most: MAX_REACHED, itemsIn: (message: { data: string }) => itemsIn(message).length };
 
 /** Items for a queue, each about one job, that reach it wherever it is now. */
 function forwarded<T>(

@@ -24,7 +24,7 @@ export class CallPlan {
   private readonly planned: Call[] = [];
   /** The call of each execution limit that still has seats. */
   private readonly open = new Map<number, Call>();
-  isRefused = false;
+  private refused = false;
   private closed = false;
 
   /** @param maxCalls calls that may be made @param batchSize jobs in a call at most */
@@ -37,9 +37,13 @@ export class CallPlan {
     return this.planned.map(({ keys }) => keys);
   }
 
+  get isRefused(): boolean {
+    return this.refused;
+  }
+
   /** Takes no more jobs: one was refused, and none after it may pass it, or the plan was closed. */
   get isClosed(): boolean {
-    return this.isRefused || this.closed;
+    return this.refused || this.closed;
   }
 
   close(): void {
@@ -64,8 +68,8 @@ export class CallPlan {
 
   /** May a call be added? If not, what it is for was refused. */
   mayAdd(): boolean {
-    this.isRefused ||= this.planned.length >= this.maxCalls;
-    return !this.isRefused;
+    this.refused ||= this.planned.length >= this.maxCalls;
+    return !this.refused;
   }
 
   /** Seats the jobs of a chunk. Ask {@link mayAdd} first. */

@@ -40,11 +40,15 @@ import { PushWaits } from './waits';
 export const CALLS_PER_EVENT = 30;
 
 export class CallBudget {
-  constructor(public remaining = CALLS_PER_EVENT) {}
+  constructor(private left = CALLS_PER_EVENT) {}
+
+  get remaining(): number {
+    return this.left;
+  }
 
   take(): boolean {
-    if (this.remaining === 0) return false;
-    this.remaining--;
+    if (this.left === 0) return false;
+    this.left--;
     return true;
   }
 }

@@ -14,7 +14,7 @@ import type { IdPlace } from '../../../rpc/ids';
 import type { RememberedAnswer } from '../../../rpc/receipts';
 import { isBounded, setShedding, shed } from '../../jobs/backpressure';
 import { giveUp, refuseGivenUp, tookTooLong } from '../../jobs/ticket';
-import { isReplaced, readDecision, readShare, SHARE, writeDecision } from '../../store/batches';
+import { isReplaced, readDecision, readShare, SHARE, type Untold, writeDecision } from '../../store/batches';
 import type { QueueParts, Stored } from '../../store/parts';
 import { abortAction, commitAction } from './action';
 import { abortJobs, commitJobs } from './enqueue';
@@ -68,15 +68,15 @@ export function abortBatch(q: QueueParts, batch: string, now: number): void {
  * @throws {ApiError} 503 while jobs that it replaces have not ended: then no queue may commit
  */
 export function decisionOf(q: QueueParts, batch: string, now: number): 'committed' | 'aborted' {
-  refuseUnended(q, batch);
-  if (readDecision(q, batch)) return 'committed';
+  if (settledDecision(q, batch)) return 'committed';
   giveUp(q, batch, now);
   abortBatch(q, batch, now);
   return 'aborted';
 }
 
-/** @throws {ApiError} 503 while jobs have not ended that a decided batch replaces */
-export function refuseUnended(q: Stored, batch: string): void {
-  if (!readDecision(q, batch)?.some(isReplaced)) return;
+/** The decision until it is delivered. @throws {ApiError} 503 while jobs that it replaces have not ended */
+export function settledDecision(q: Stored, batch: string): Untold | undefined {
+  const decision = readDecision(q, batch);
+  if (!decision?.some(isReplaced)) return decision;
   throw unavailable('The job that is replaced has not ended yet. The new one is enqueued as soon as it has.');
 }

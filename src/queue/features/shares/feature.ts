@@ -1,5 +1,5 @@
 /** Batches over several queues under way: decisions for other queues, and unfinished shares. */
-import { cancelAt } from '../../../across/locate';
+import { cancelAt, MAX_REACHED } from '../../../across/locate';
 import { type MessageKind, posted } from '../../../durable/outbox-relay';
 import { inParallel } from '../../../durable/parallel';
 import { waitAtMost } from '../../../durable/wait';
@@ -12,13 +12,10 @@ import { abortBatch, commitBatch } from './batch';
 /** The caller of a decision waits at most this long for the other queues to commit, ms. */
 const TOLD_WITHIN_MS = 5_000;
 
-/** Jobs that a decision ends in one go: one that has moved takes some calls to find, and an event has 1,000. */
-const MAX_ENDED = 100;
-
 const idsOf = (jobs: readonly IdPlace[]) => jobs.map(({ id }) => id);
 
 /** They stand before the queues. */
-const nextReplaced = (untold: Untold) => untold.slice(0, MAX_ENDED).filter(isReplaced);
+const nextReplaced = (untold: Untold) => untold.slice(0, MAX_REACHED).filter(isReplaced);
 
 export class Batches implements Feature {
   private readonly decisions: MessageKind;

@@ -38,6 +38,17 @@ const settled = (...objects: TestQueue[]) =>
     return true;
   }, 'the messages to arrive');
 
+/** Lets minutes pass in which these objects send again what was refused, until it has happened. */
+function inTime(objects: TestQueue[], what: string, hasHappened: () => Promise<boolean>): Promise<unknown> {
+  let now = T0;
+  return until(async () => {
+    now += MINUTE;
+    clock.set(now);
+    for (const one of objects) await one.alarm();
+    return hasHappened();
+  }, what);
+}
+
 /** A parent that waits for one job of each of these queues, by the names `r0`, `r1`, … */
 async function parentOf(
   queues: string[],
@@ -482,14 +493,10 @@ it('nothing that is sent about a job on its way to another queue is lost', async
     });
   }
   works();
-  let now = T0;
-  await until(async () => {
-    now += MINUTE;
-    clock.set(now);
-    for (const one of [object, new TestQueue(far)]) await one.alarm();
+  await inTime([object, new TestQueue(far)], 'the end and the cancellation to arrive', async () => {
     const { available, cancelled } = (await target.stats()).counts;
     return available === 2 && cancelled === 1;
-  }, 'the end and the cancellation to arrive');
+  });
   expect((await steps(waiting.id)).r0).toMatchObject({ result: 7 });
   expect(await server.state(waiting.id)).toBe('available');
 });
@@ -527,13 +534,10 @@ it('a dead letter gets the result of its detached job that comes while it is on 
   await server.call('POST', `${V1}/dead-letter/${id}/retry`, { override: { queue: there } });
   await server.ack(child.id, { result: 'late' });
   works();
-  let now = T0;
-  await until(async () => {
-    now += MINUTE;
-    clock.set(now);
-    for (const one of [object, new TestQueue(far)]) await one.alarm();
-    return (await new TestQueue(far).rows('SELECT 1 FROM outbox')).length === 0;
-  }, 'the end to arrive');
+  const elsewhere = new TestQueue(far);
+  await inTime([object, elsewhere], 'the end to arrive', async () => {
+    return (await elsewhere.rows('SELECT 1 FROM outbox')).length === 0;
+  });
   expect(await server.counts(there)).toMatchObject({ available: 1 });
   expect(await steps(id)).toMatchObject({ slow: { result: 'late' } });
 });
