@@ -166,6 +166,8 @@ export interface JobHistory {
   unused?: UnusedClaims;
   /** The id of the job that undoes its steps. */
   undo_job?: string;
+  /** It undoes an earlier life of its job, and must not run again. Shown nowhere. */
+  outlived?: true;
 }
 
 export interface Snooze {

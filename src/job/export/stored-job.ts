@@ -155,6 +155,7 @@ const readHistory = exactly<JobHistory>()({
     worker_id: readString,
   }),
   undo_job: readUuidV7,
+  outlived: readTrue,
 });
 
 const readRun = exactly<CompletedRun>()({

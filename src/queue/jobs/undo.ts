@@ -5,11 +5,13 @@ import { TERMINAL_STATES } from '../../job/states';
 import type { JobUndo } from '../../job/wire';
 import { find } from '../read/find';
 import type { JobRow } from '../store/job-row';
+import { writeChange } from '../store/own-rows';
 import type { Named, QueueParts, Stored } from '../store/parts';
-import { historyOf } from '../store/row-texts';
+import { historyOf, historyText } from '../store/row-texts';
 import { idOf, stateOf } from '../store/rows';
 import { undoneBy } from '../store/undo-job';
 import { cancel } from './cancel';
+import { refuseMoving } from './legal-move';
 
 /** The job that undoes this one's steps, with its state as long as it is kept; undefined: there is none. */
 export function undoOf(q: Named & Stored, { undo_job: job_id }: JobHistory, now: number): JobUndo | undefined {
@@ -24,6 +26,7 @@ export function undoOf(q: Named & Stored, { undo_job: job_id }: JobHistory, now:
 export interface UndoPlan {
   /** It has run: nothing on record holds any more. */
   isUndone: boolean;
+  job_id?: string;
   unbegun?: string;
 }
 
@@ -40,8 +43,9 @@ export function planUndo(q: Named & Stored, row: JobRow, now: number): UndoPlan 
   const history = historyOf(row);
   const { job_id, state } = undoOf(q, history, now) ?? {};
   const hasBegun = isUndone(q, history);
-  if (job_id === undefined || state === undefined || TERMINAL_STATES.includes(state)) return { isUndone: hasBegun };
-  if (!hasBegun) return { isUndone: false, unbegun: job_id };
+  if (job_id === undefined || state === undefined) return { isUndone: hasBegun };
+  if (TERMINAL_STATES.includes(state)) return { isUndone: hasBegun, job_id };
+  if (!hasBegun) return { isUndone: false, job_id, unbegun: job_id };
   const id = idOf(q.route, row);
   const { data } = conflict(
     `Job ${job_id} undoes the steps of job ${id} at the moment.`,
@@ -51,17 +55,30 @@ export function planUndo(q: Named & Stored, row: JobRow, now: number): UndoPlan 
   throw new ApiError({ ...data, retryable: true });
 }
 
-/** Its job continues with its records: one that has not begun has nothing to do any more. */
-export function endUndo(q: QueueParts, { unbegun }: UndoPlan, now: number): void {
+/** Its job continues with its records: an undo job that has not begun has nothing to do any more. */
+export function endUndo(q: QueueParts, { job_id, unbegun }: UndoPlan, now: number): void {
   if (unbegun !== undefined) cancel(q, unbegun, now);
+  outlive(q, job_id);
 }
 
-/** @throws {ApiError} 409 when the job that this one undoes has begun again: its steps are those of another life */
+/** An undo job that has ended never runs again. Says so in its own row, since its job may be purged. One row. */
+export function outlive(q: Named & Stored, job_id: string | undefined): void {
+  const row = job_id === undefined ? undefined : find(q, job_id)?.row;
+  if (!row) return;
+  const history = historyText({ ...historyOf(row), outlived: true });
+  writeChange(q.store.sql, row, { ...row, history }, {}, false);
+}
+
+/** @throws {ApiError} 409 when the job that this one undoes has begun again, or is about to: it undoes an earlier life */
 function refuseOutlived(q: Named & Stored, row: JobRow): void {
   const of = undoneBy(row);
-  const original = of === undefined ? undefined : find(q, of)?.row;
+  if (of === undefined) return;
+  const original = find(q, of)?.row;
+  if (original) refuseMoving(q, original);
   const id = idOf(q.route, row);
-  if (!original || historyOf(original).undo_job === id) return;
+  // Jobs of earlier versions say nothing themselves.
+  const isOutlived = historyOf(row).outlived || (original && historyOf(original).undo_job !== id);
+  if (!isOutlived) return;
   throw conflict(`Job ${id} undoes an earlier life of job ${of}, which was started again.`, {
     job_id: id,
     undo_of: of,

@@ -252,6 +252,36 @@ describe('a job that begins again', () => {
     expect(await server.refusal('POST', path, {})).toMatchObject({ status: 409, code: 'conflict' });
   });
 
+  it('is not undone twice after a purge: an undo job of an earlier life never runs again', async () => {
+    const id = await started();
+    await cancel(id);
+    const undo = await jobOf(id);
+    await again(id);
+    await server.takeOne(queue);
+    await server.nack(id, { error: { code: 'DEAD_LETTER', message: 'x' } });
+    expect(await undoIn(id)).toMatchObject({ state: 'available' });
+    await server.ok(200, 'DELETE', `${V1}/dead-letter/${id}`);
+    const path = `${V1}/admin/jobs/${undo.id}/retry`;
+    expect(await server.refusal('POST', path, {})).toMatchObject({ status: 409, code: 'conflict' });
+    const file = await exported(queue, 'ended=true');
+    await server.reset();
+    await imported(queue, file);
+    expect(await server.refusal('POST', path, {})).toMatchObject({ status: 409, code: 'conflict' });
+  });
+
+  it('is not undone elsewhere while it lives again in another queue', async () => {
+    const id = await started();
+    await server.nack(id, { error: { code: 'DEAD_LETTER', message: 'x' } });
+    const undo = await jobOf(id);
+    await cancel(undo.id);
+    await server.ok(200, 'POST', `${V1}/dead-letter/${id}/retry`, { override: { queue: freshName('undo') } });
+    const path = `${V1}/admin/jobs/${undo.id}/retry`;
+    expect(await server.refusal('POST', path, {})).toMatchObject({ status: 409, code: 'conflict' });
+    await object.alarm();
+    expect(await server.state(id)).toBe('available');
+    expect(await server.refusal('POST', path, {})).toMatchObject({ status: 409, code: 'conflict' });
+  });
+
   it('keeps the flag of a step that has failed, or that was tried', async () => {
     const id = await started();
     await put(id, 'reserve', { error: { message: 'in vain' } });

@@ -16,7 +16,7 @@ import { rememberDeparted } from '../../jobs/departed-ids';
 import { refuseMoving } from '../../jobs/legal-move';
 import { checkType, refuseNewcomers, refuseRemoved } from '../../jobs/may-enqueue';
 import { boundedLife, deadLetterRow, secondLife } from '../../jobs/redrive';
-import { isUndone, planUndo, type UndoPlan } from '../../jobs/undo';
+import { isUndone, outlive, planUndo, type UndoPlan } from '../../jobs/undo';
 import { find, viewOf } from '../../read/find';
 import { bodyBytes } from '../../store/depth';
 import type { JobRow } from '../../store/job-row';
@@ -107,6 +107,7 @@ export function endMove(q: Named & Stored & Observed & Woken, key: number, adopt
   if (!('refused' in adoption)) {
     if (!row) return;
     if (row.alias !== null && routeOf(row.alias) === q.route) rememberDeparted(q, row.alias, now);
+    outlive(q, historyOf(row).undo_job);
     remove(q, row, 'depart', now);
     return;
   }
