@@ -7,7 +7,7 @@ import { isWithin } from '../../durable/backoff';
 import { getOrInsert } from '../../job/get-or-insert';
 import { ChunkScan } from './chunks/scan';
 import { Scan } from './scan';
-import type { Sizes } from './sizes';
+import { MemoryBudget, type Sizes } from './sizes';
 
 /** Cursors of sets of types, and characters of their names, that are kept. */
 const MAX_CURSORS = 64;
@@ -20,14 +20,19 @@ export const PULLED = 'pull ';
 const MAX_READ_FOR = 1_000;
 
 class PullScans {
-  readonly any = new Scan();
+  readonly any: Scan;
   /** When a worker last asked, epoch ms. */
   private askedAt = Number.NEGATIVE_INFINITY;
   /** Those used last stand last. */
   private readonly byTypes = new Map<string, Scan>();
   private chars = 0;
 
-  constructor(private readonly isAwaited: () => boolean) {}
+  constructor(
+    private readonly memory: MemoryBudget,
+    private readonly isAwaited: () => boolean,
+  ) {
+    this.any = new Scan(memory);
+  }
 
   /** A worker asks. @param now epoch ms @returns whether none had within {@link TERM_MS} */
   asks(now: number): boolean {
@@ -47,7 +52,7 @@ class PullScans {
     let scan = this.byTypes.get(types);
     if (scan) this.byTypes.delete(types);
     else {
-      scan = new Scan();
+      scan = new Scan(this.memory);
       scan.reset(head);
       this.chars += types.length;
     }
@@ -66,6 +71,7 @@ class PullScans {
 }
 
 export class Cursors {
+  readonly memory: MemoryBudget;
   readonly pull: PullScans;
   readonly push = new Map<string, Scan>();
   /** What is gathered into chunks, by consumer. Those used last stand last. */
@@ -83,7 +89,8 @@ export class Cursors {
     readonly sizes: Sizes,
     isPulled: () => boolean,
   ) {
-    this.pull = new PullScans(isPulled);
+    this.memory = new MemoryBudget(sizes, () => this.all().reduce((sum, { held }) => sum + held, 0));
+    this.pull = new PullScans(this.memory, isPulled);
   }
 
   reset(): void {
@@ -99,7 +106,7 @@ export class Cursors {
 
   /** What a consumer gathers into chunks. @param name names it, and how it gathers */
   chunksOf(name: string): ChunkScan {
-    const scan = this.chunks.get(name) ?? this.begun(new ChunkScan(this.sizes));
+    const scan = this.chunks.get(name) ?? this.begun(new ChunkScan(this.sizes, this.memory));
     this.chunks.delete(name);
     this.chunks.set(name, scan);
     for (const [oldest] of this.chunks) {
@@ -123,11 +130,6 @@ export class Cursors {
   /** When the first of the groups may start a job again that wait for a moment, epoch ms. */
   nextGroup(): number {
     return this.all().reduce((next, scan) => Math.min(next, scan.nextGroup), Number.POSITIVE_INFINITY);
-  }
-
-  /** What all of them have read ahead, see {@link Turns.held}. */
-  get held(): number {
-    return this.all().reduce((sum, { held }) => sum + held, 0);
   }
 
   /** A key has room. @param starts for new jobs @param runs for begun ones @returns may more jobs start than before? */
@@ -156,7 +158,7 @@ export class Cursors {
   }
 
   ofTarget(target: string): Scan {
-    return getOrInsert(this.push, target, () => this.begun(new Scan()));
+    return getOrInsert(this.push, target, () => this.begun(new Scan(this.memory)));
   }
 
   private begun<S extends Scan>(scan: S): S {

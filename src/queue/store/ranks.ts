@@ -25,7 +25,7 @@ import { type JobRow, STATE } from './job-row';
 import { ownRow, ROW_COLUMNS, readRows } from './own-rows';
 import { Rank, type RankPage, type RankPlace } from './rank';
 import { JobSelection, LINE, MAX_TAKEN_CHARS, type RankName, type Scan, type Verdict } from './scan';
-import { SIZES, type Sizes } from './sizes';
+import { type MemoryBudget, SIZES, type Sizes, UNSHARED } from './sizes';
 import type { Turn } from './turn';
 
 interface Reading {
@@ -240,7 +240,7 @@ export function selectReady(
   ranks: Ranks & {
     gates?: GroupGates;
     leases?: { active: ReadonlyMap<number, unknown> };
-    cursors?: { readonly held: number; readonly sizes: Sizes };
+    cursors?: { readonly memory: MemoryBudget; readonly sizes: Sizes };
     turn?: Turn;
   },
   scan: Scan,
@@ -271,7 +271,7 @@ export function selectReady(
             blocks,
             find,
             isRunning,
-            held: ranks.cursors?.held ?? 0,
+            memory: ranks.cursors?.memory ?? UNSHARED,
             sizes,
             passedOver,
             scan,

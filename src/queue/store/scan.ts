@@ -5,7 +5,7 @@ import { compare, compareInLine, type Position, positionInLine, positionOf, STAR
 import { Turns } from './groups/turns';
 import type { JobRow } from './job-row';
 import { KeyLanes, laneName, laneOf } from './limits/lanes';
-import type { Sizes } from './sizes';
+import { type Sizes, UNSHARED } from './sizes';
 import type { Turn } from './turn';
 
 /** Whose job it is that enters the due index. */
@@ -47,6 +47,8 @@ export class Scan {
   /** The keys of jobs that were read ahead again since their keys have room, and were not looked at since. */
   private readonly again = new Set<number>();
 
+  constructor(private readonly memory = UNSHARED) {}
+
   /** How far the line is taken, as far as this consumer knows; 0: it does not. */
   get head(): number {
     if (!this.exact) return 0;
@@ -62,7 +64,7 @@ export class Scan {
   }
 
   behindAt(rank: RankName): KeyLanes {
-    return getOrInsert(this.behind, rank, () => new KeyLanes(rank === LINE ? compareInLine : compare));
+    return getOrInsert(this.behind, rank, () => new KeyLanes(rank === LINE ? compareInLine : compare, this.memory));
   }
 
   /** Jobs wait for the key that may start. @param starts how many @param runs and of those that have begun */
@@ -82,7 +84,8 @@ export class Scan {
 
   /** A job that has waited for its key is read ahead again: it may take a part of the room. */
   readsAgain(key: number): void {
-    if (this.again.size >= MAX_AGAIN) this.again.clear();
+    if (this.again.size % AGAIN_PER_LOOK === 0 && this.again.size >= this.memory.roomFor(this.again.size))
+      this.again.clear();
     this.again.add(key);
   }
 
@@ -156,10 +159,11 @@ export class Scan {
     });
   }
 
-  /** What it has read ahead, see {@link Turns.held}. */
+  /** Memory that it takes, in entries. */
   get held(): number {
-    let sum = 0;
+    let sum = this.again.size;
     for (const { held } of this.turns.values()) sum += held;
+    for (const { held } of this.behind.values()) sum += held;
     return sum;
   }
 
@@ -213,8 +217,8 @@ export class Scan {
   }
 }
 
-/** Keys of jobs that were read again and not looked at since, at most. */
-const MAX_AGAIN = 50_000;
+/** Of keys of jobs that were read again and not looked at since, those before it is looked whether they are too many. */
+const AGAIN_PER_LOOK = 100;
 
 const rankOf = ({ due_at }: JobRow, priority: number): RankName => (due_at === null ? LINE : priority);
 

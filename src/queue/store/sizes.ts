@@ -2,7 +2,7 @@
 export const SIZES = {
   /** Entries in memory of all consumers together. An entry takes about 24 bytes. */
   memory: 1_000_000,
-  /** Entries that one consumer may have, however many the others have. */
+  /** Entries that each part of a consumer's memory may have, however many the others have. */
   memoryEach: 20_000,
   /** Entries of one consumer and priority. A row of the line that follows waits until some of them are taken. */
   entries: 200_000,
@@ -30,3 +30,21 @@ export const SIZES = {
 } as const;
 
 export type Sizes = Record<keyof typeof SIZES, number>;
+
+/** The memory of all consumers of an object, in entries. */
+export class MemoryBudget {
+  /** @param held entries of all of them */
+  constructor(
+    private readonly sizes: Readonly<Sizes> = SIZES,
+    private readonly held = () => 0,
+  ) {}
+
+  /** Entries that a part of it may have in all. @param own those that it has */
+  roomFor(own: number): number {
+    const { memory, memoryEach } = this.sizes;
+    return Math.max(memoryEach, memory - Math.max(0, this.held() - own));
+  }
+}
+
+/** Of a consumer that is asked only once. */
+export const UNSHARED = new MemoryBudget();

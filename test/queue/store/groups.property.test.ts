@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Lane } from '../../../src/queue/store/groups/lane';
 import { QUIET, Turns } from '../../../src/queue/store/groups/turns';
+import { MemoryBudget, SIZES } from '../../../src/queue/store/sizes';
 import { histories } from '../../support/long';
 
 const SEED = 20_260_124;
@@ -224,8 +225,9 @@ describe('turns of groups', () => {
   it('hold a bounded number of groups, however many wait, and some for each consumer whatever the others hold', () => {
     const groupsOf = (others: number) => {
       const turns = new Turns(() => 1);
+      const memory = new MemoryBudget(SIZES, () => turns.held + others);
       for (let groups = 0; ; groups++) {
-        if (!turns.wantsMore(100, others)) return { groups, held: turns.held };
+        if (!turns.wantsMore(100, memory.roomFor(turns.held))) return { groups, held: turns.held };
         turns.add({ at: groups, attempt: 0, key: 2 * groups }, `group ${groups}`);
         // None of them may start a job.
         turns.begin(1, 0);

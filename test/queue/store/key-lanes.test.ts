@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { compare, type Position } from '../../../src/queue/store/due-index';
 import { KeyLanes } from '../../../src/queue/store/limits/lanes';
+import { MemoryBudget, SIZES } from '../../../src/queue/store/sizes';
 import { histories } from '../../support/long';
 
 const at = (key: number): Position => ({ at: Math.floor(key / 10), attempt: 0, key });
@@ -54,7 +55,7 @@ describe('jobs that wait for their keys', () => {
     fc.assert(
       fc.property(jobs, fc.integer({ min: 1, max: 12 }), fc.infiniteStream(fc.nat(4)), (keys, size, choices) => {
         const left = new Set(keys);
-        const lanes = new KeyLanes(compare, size);
+        const lanes = new KeyLanes(compare, new MemoryBudget({ ...SIZES, memory: 4 * size, memoryEach: 4 }));
         const nameOf = (key: number) => `key ${key % 5}`;
         const takenOf = new Map<string, number[]>();
         let cursor = -1;

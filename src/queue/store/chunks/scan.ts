@@ -8,7 +8,7 @@
  */
 import { getOrInsert } from '../../../job/get-or-insert';
 import { Scan } from '../scan';
-import type { Sizes } from '../sizes';
+import type { MemoryBudget, Sizes } from '../sizes';
 import { SortedList } from '../sorted-list';
 import { ChunkLane, type Gathered, type Offer } from './lane';
 
@@ -43,13 +43,30 @@ export class ChunkScan extends Scan {
   /** Jobs and lanes that may not start. */
   private readonly kept = { jobs: 0, lanes: 0 };
 
-  constructor(private readonly sizes: Sizes) {
-    super();
+  /** Entries that it may have, see {@link MemoryBudget}. */
+  private room = Number.POSITIVE_INFINITY;
+
+  constructor(
+    private readonly sizes: Sizes,
+    private readonly budget: MemoryBudget,
+  ) {
+    super(budget);
   }
 
   get isFull(): boolean {
     const { byKey, lanes, kept, sizes } = this;
-    return byKey.size - kept.jobs >= sizes.chunkJobs || lanes.size - kept.lanes >= sizes.chunkLanes;
+    const isOver = byKey.size - kept.jobs >= sizes.chunkJobs || lanes.size - kept.lanes >= sizes.chunkLanes;
+    return isOver || this.gathered >= this.room;
+  }
+
+  /** Memory that its lanes take which may start, in entries. */
+  private get gathered(): number {
+    const { byKey, lanes, kept } = this;
+    return JOB_ENTRIES * (byKey.size - kept.jobs) + LANE_ENTRIES * (lanes.size - kept.lanes);
+  }
+
+  override get held(): number {
+    return super.held + this.gathered;
   }
 
   /** Gathering continues: what may not start makes room, or counts no more. @param head how far the line is taken */
@@ -57,10 +74,12 @@ export class ChunkScan extends Scan {
     if (this.isStale) this.reset(head);
     const { byKey, lanes, kept, sizes } = this;
     Object.assign(kept, { jobs: 0, lanes: 0 });
-    if (byKey.size < sizes.chunkJobs && lanes.size < sizes.chunkLanes) return;
+    this.room = this.budget.roomFor(this.gathered);
+    if (!this.isFull) return;
+    const hasMostJobs = byKey.size >= sizes.chunkJobs || this.gathered >= this.room;
     for (const lane of lanes.values()) {
       if (!lane.isHeld) continue;
-      if (byKey.size >= sizes.chunkJobs) for (const { key } of lane.cut()) byKey.delete(key);
+      if (hasMostJobs) for (const { key } of lane.cut()) byKey.delete(key);
       kept.jobs += lane.jobs.length;
       kept.lanes++;
     }
@@ -249,6 +268,10 @@ export class ChunkScan extends Scan {
     if (lanes?.size === 0) this.byGroup.delete(lane.group);
   }
 }
+
+/** A job and a lane take about as much memory as so many entries. */
+const JOB_ENTRIES = 8;
+const LANE_ENTRIES = 24;
 
 const byMoment = (a: ChunkLane, b: ChunkLane): number => a.moment - b.moment || a.turn - b.turn;
 

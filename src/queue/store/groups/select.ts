@@ -8,7 +8,7 @@ import { type JobRow, STATE } from '../job-row';
 import { groupOfRow } from '../row-texts';
 import { isTooLate } from '../rows';
 import type { JobSelection, Scan, Verdict } from '../scan';
-import type { Sizes } from '../sizes';
+import type { MemoryBudget, Sizes } from '../sizes';
 import type { GroupGates, Hold } from './gates';
 import type { Turns } from './turns';
 
@@ -31,8 +31,7 @@ interface Source {
   /** The job with this key, unless it runs, has completed or is no more. */
   find(key: number): JobRow | undefined;
   isRunning(key: number): boolean;
-  /** What all consumers have read ahead, see {@link Turns.held}. */
-  readonly held: number;
+  readonly memory: MemoryBudget;
   readonly sizes: Sizes;
   /** Jobs of a paused group were read that wait: the line is not taken up to here. */
   passedOver(): void;
@@ -41,7 +40,7 @@ interface Source {
 
 /** @returns whether it left something for later */
 export function selectInTurns(
-  { gates, blocks, find, isRunning, held, sizes, passedOver, scan }: Source,
+  { gates, blocks, find, isRunning, memory, sizes, passedOver, scan }: Source,
   turns: Turns,
   ready: Stream,
   { priority, now }: { priority: number; now: number },
@@ -51,8 +50,8 @@ export function selectInTurns(
   const keys = new Set<number>();
   const asked = new Set<number>();
   const readBefore = blocks.read;
-  const others = held - turns.held;
-  const wantsMore = (): boolean => turns.wantsMore(selection.left, others, sizes);
+  const room = memory.roomFor(turns.held);
+  const wantsMore = (): boolean => turns.wantsMore(selection.left, room, sizes);
   let ahead = 0;
   let ownRows = 0;
   let isAllRead = false;

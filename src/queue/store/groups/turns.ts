@@ -74,10 +74,10 @@ export class Turns {
     return this.entries + LANE_ENTRIES * this.lanes.size - this.blocked;
   }
 
-  /** May more be read ahead? Cuts blocked lanes first. @param count left of the claim @param others held elsewhere */
-  wantsMore(count: number, others = 0, { memory, memoryEach, entries, quiet }: Readonly<Sizes> = SIZES): boolean {
+  /** May more be read ahead? Cuts blocked lanes first. @param count left of the claim @param room for {@link held} */
+  wantsMore(count: number, room: number = SIZES.memory, { entries, quiet }: Readonly<Sizes> = SIZES): boolean {
     if (this.entries >= entries) this.cut(entries);
-    const hasRoom = this.entries - this.blocked < entries && this.held < Math.max(memoryEach, memory - others);
+    const hasRoom = this.entries - this.blocked < entries && this.held < room;
     return hasRoom && this.quietJobs < Math.min(quiet, count + QUIET);
   }
 

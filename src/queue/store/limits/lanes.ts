@@ -8,10 +8,11 @@
 import type { Position } from '../due-index';
 import type { JobRow } from '../job-row';
 import { isBegun } from '../row-texts';
+import { UNSHARED } from '../sizes';
 import { SortedList } from '../sorted-list';
 
-/** Lanes, and runs of jobs in them, at most. What comes behind is forgotten, and read again when its turn may come. */
-const MAX_SIZE = 50_000;
+/** A lane, or a run of jobs in it, takes about as much memory as so many entries. */
+const ENTRIES = 4;
 
 /** Times that the lowest key is asked for before it is looked up again. */
 const ASKED_PER_LOOK = 64;
@@ -103,15 +104,23 @@ export class KeyLanes {
   private forgotten: { from: Position; names: Set<string> } | undefined;
   /** One of those may have room. */
   private mustGoBack = false;
+  /** Lanes, and runs of jobs in them; at most so many. What comes behind is read again when its turn may come. */
   private size = 0;
+  private most = 0;
   private asked = 0;
   private bound = 0;
 
   constructor(
     private readonly order: Order,
-    private readonly maxSize = MAX_SIZE,
+    private readonly memory = UNSHARED,
   ) {
     this.open = new SortedList<KeyLane, Position>(order);
+    this.most = memory.roomFor(0) / ENTRIES;
+  }
+
+  /** Memory that it takes, in entries. */
+  get held(): number {
+    return ENTRIES * this.size;
   }
 
   get isEmpty(): boolean {
@@ -140,6 +149,7 @@ export class KeyLanes {
 
   /** A selection begins. @returns after which position it must read again */
   begin(): Position | undefined {
+    this.most = this.memory.roomFor(this.held) / ENTRIES;
     for (const [name, position] of this.aside.splice(0)) {
       this.add(name, position);
       this.opens(name, Number.POSITIVE_INFINITY);
@@ -164,7 +174,7 @@ export class KeyLanes {
   add(name: string, position: Position): void {
     let lane = this.lanes.get(name);
     const isBehind = this.forgotten && this.order(position, this.forgotten.from) >= 0;
-    if (isBehind || (this.size >= this.maxSize && !lane?.has(position))) {
+    if (isBehind || (this.size >= this.most && !lane?.has(position))) {
       this.forget(name, position, lane);
       return;
     }

@@ -137,3 +137,27 @@ it('no names of types and groups meet those of jobs that travel alone', async ()
   clock.set(Date.now() + 10 * SECOND);
   expect((await fetch(queue, options, ['a', 'alone'])).map((job) => job.id)).toEqual(others);
 });
+
+it('many consumers share one memory, and each of them gets its jobs', async () => {
+  const queue = new TestQueue();
+  await server.configure(queue.name, {});
+  const memory = { memory: 800, memoryEach: 80 };
+  await queue.inside(({ q }) => Object.assign(q.store.sizes, memory));
+  const types = Array.from({ length: 12 }, (_, n) => `type-${n}`);
+  for (const type of types) await fill(queue, 'g', 60, type);
+  let ended = 0;
+  let most = 0;
+  for (let round = 0; round < 20; round++) {
+    for (const type of types) {
+      const jobs = await fetch(queue, { size: 4 }, [type]);
+      for (const { id } of jobs) await server.ack(id);
+      ended += jobs.length;
+      const held = await queue.inside(({ q }) => q.store.cursors.all().reduce((sum, scan) => sum + scan.held, 0));
+      most = Math.max(most, held);
+    }
+  }
+  expect(ended).toBe(720);
+  // A consumer that begins while the others have everything takes its own part, and one row more.
+  expect(most).toBeLessThanOrEqual(memory.memory + types.length * (memory.memoryEach + 32));
+  expect(most).toBeGreaterThan(memory.memory / 2);
+});
