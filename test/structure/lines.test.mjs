@@ -26,7 +26,7 @@ const LINES = {
   locks: 479,
   mcp: 175,
   producer: 939,
-  queue: 26_383,
+  queue: 26_362,
   rpc: 1_736,
   testing: 940,
   ui: 12_528,

@@ -71,7 +71,7 @@ class PullScans {
 }
 
 export class Cursors {
-  readonly memory: MemoryBudget;
+  private readonly memory: MemoryBudget;
   readonly pull: PullScans;
   readonly push = new Map<string, Scan>();
   /** What is gathered into chunks, by consumer. Those used last stand last. */
@@ -86,7 +86,7 @@ export class Cursors {
   /** @param leases know how far the line of immediate jobs was taken @param isPulled does a worker wait for jobs? */
   constructor(
     private readonly leases: { readonly head: number },
-    readonly sizes: Sizes,
+    sizes: Sizes,
     isPulled: () => boolean,
   ) {
     this.memory = new MemoryBudget(sizes, () => this.all().reduce((sum, { held }) => sum + held, 0));
@@ -106,7 +106,7 @@ export class Cursors {
 
   /** What a consumer gathers into chunks. @param name names it, and how it gathers */
   chunksOf(name: string): ChunkScan {
-    const scan = this.chunks.get(name) ?? this.begun(new ChunkScan(this.sizes, this.memory));
+    const scan = this.chunks.get(name) ?? this.begun(new ChunkScan(this.memory));
     this.chunks.delete(name);
     this.chunks.set(name, scan);
     for (const [oldest] of this.chunks) {

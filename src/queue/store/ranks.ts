@@ -25,7 +25,6 @@ import { type JobRow, STATE } from './job-row';
 import { ownRow, ROW_COLUMNS, readRows } from './own-rows';
 import { Rank, type RankPage, type RankPlace } from './rank';
 import { JobSelection, LINE, MAX_TAKEN_CHARS, type RankName, type Scan, type Verdict } from './scan';
-import { type MemoryBudget, SIZES, type Sizes, UNSHARED } from './sizes';
 import type { Turn } from './turn';
 
 interface Reading {
@@ -240,7 +239,6 @@ export function selectReady(
   ranks: Ranks & {
     gates?: GroupGates;
     leases?: { active: ReadonlyMap<number, unknown> };
-    cursors?: { readonly memory: MemoryBudget; readonly sizes: Sizes };
     turn?: Turn;
   },
   scan: Scan,
@@ -249,8 +247,7 @@ export function selectReady(
   look: (row: JobRow) => Verdict,
   starting = new Map<string, number>(),
 ): JobRow[] {
-  const sizes = ranks.cursors?.sizes ?? SIZES;
-  const selection = new JobSelection(limit, look, starting, sizes, ranks.turn);
+  const selection = new JobSelection(limit, look, starting, scan.memory.sizes, ranks.turn);
   const { sql, blocks, gates, leases } = ranks;
   // A job that was read ahead may run meanwhile, by another cursor: if it comes back, it is read again.
   const isRunning = (key: number) => leases?.active.has(key) === true;
@@ -266,16 +263,7 @@ export function selectReady(
     const ready = new ReadyJobs(ranks, scan, { priority, alsoOf, now, bodies: !gates?.rules }, find);
     const hasHeld = gates?.rules
       ? selectInTurns(
-          {
-            gates,
-            blocks,
-            find,
-            isRunning,
-            memory: ranks.cursors?.memory ?? UNSHARED,
-            sizes,
-            passedOver,
-            scan,
-          },
+          { gates, blocks, find, isRunning, passedOver, scan },
           scan.turnsAt(priority, gates.rules, gates.holding),
           ready,
           { priority, now },

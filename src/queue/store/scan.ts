@@ -47,7 +47,7 @@ export class Scan {
   /** The keys of jobs that were read ahead again since their keys have room, and were not looked at since. */
   private readonly again = new Set<number>();
 
-  constructor(private readonly memory = UNSHARED) {}
+  constructor(readonly memory = UNSHARED) {}
 
   /** How far the line is taken, as far as this consumer knows; 0: it does not. */
   get head(): number {

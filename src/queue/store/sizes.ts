@@ -35,7 +35,7 @@ export type Sizes = Record<keyof typeof SIZES, number>;
 export class MemoryBudget {
   /** @param held entries of all of them */
   constructor(
-    private readonly sizes: Readonly<Sizes> = SIZES,
+    readonly sizes: Readonly<Sizes> = SIZES,
     private readonly held = () => 0,
   ) {}
 

@@ -8,7 +8,6 @@
  */
 import { getOrInsert } from '../../../job/get-or-insert';
 import { Scan } from '../scan';
-import type { MemoryBudget, Sizes } from '../sizes';
 import { SortedList } from '../sorted-list';
 import { ChunkLane, type Gathered, type Offer } from './lane';
 
@@ -43,18 +42,12 @@ export class ChunkScan extends Scan {
   /** Jobs and lanes that may not start. */
   private readonly kept = { jobs: 0, lanes: 0 };
 
-  /** Entries that it may have, see {@link MemoryBudget}. */
+  /** Entries that its lanes may take. */
   private room = Number.POSITIVE_INFINITY;
 
-  constructor(
-    private readonly sizes: Sizes,
-    private readonly budget: MemoryBudget,
-  ) {
-    super(budget);
-  }
-
   get isFull(): boolean {
-    const { byKey, lanes, kept, sizes } = this;
+    const { byKey, lanes, kept } = this;
+    const { sizes } = this.memory;
     const isOver = byKey.size - kept.jobs >= sizes.chunkJobs || lanes.size - kept.lanes >= sizes.chunkLanes;
     return isOver || this.gathered >= this.room;
   }
@@ -72,11 +65,11 @@ export class ChunkScan extends Scan {
   /** Gathering continues: what may not start makes room, or counts no more. @param head how far the line is taken */
   begin(head: number): void {
     if (this.isStale) this.reset(head);
-    const { byKey, lanes, kept, sizes } = this;
+    const { byKey, lanes, kept, memory } = this;
     Object.assign(kept, { jobs: 0, lanes: 0 });
-    this.room = this.budget.roomFor(this.gathered);
+    this.room = memory.roomFor(this.gathered);
     if (!this.isFull) return;
-    const hasMostJobs = byKey.size >= sizes.chunkJobs || this.gathered >= this.room;
+    const hasMostJobs = byKey.size >= memory.sizes.chunkJobs || this.gathered >= this.room;
     for (const lane of lanes.values()) {
       if (!lane.isHeld) continue;
       if (hasMostJobs) for (const { key } of lane.cut()) byKey.delete(key);

@@ -8,7 +8,6 @@ import { type JobRow, STATE } from '../job-row';
 import { groupOfRow } from '../row-texts';
 import { isTooLate } from '../rows';
 import type { JobSelection, Scan, Verdict } from '../scan';
-import type { MemoryBudget, Sizes } from '../sizes';
 import type { GroupGates, Hold } from './gates';
 import type { Turns } from './turns';
 
@@ -31,16 +30,14 @@ interface Source {
   /** The job with this key, unless it runs, has completed or is no more. */
   find(key: number): JobRow | undefined;
   isRunning(key: number): boolean;
-  readonly memory: MemoryBudget;
-  readonly sizes: Sizes;
   /** Jobs of a paused group were read that wait: the line is not taken up to here. */
   passedOver(): void;
-  readonly scan: Pick<Scan, 'readsAgain' | 'looksAgain' | 'waits' | 'yields'>;
+  readonly scan: Pick<Scan, 'readsAgain' | 'looksAgain' | 'waits' | 'yields' | 'memory'>;
 }
 
 /** @returns whether it left something for later */
 export function selectInTurns(
-  { gates, blocks, find, isRunning, memory, sizes, passedOver, scan }: Source,
+  { gates, blocks, find, isRunning, passedOver, scan }: Source,
   turns: Turns,
   ready: Stream,
   { priority, now }: { priority: number; now: number },
@@ -50,7 +47,8 @@ export function selectInTurns(
   const keys = new Set<number>();
   const asked = new Set<number>();
   const readBefore = blocks.read;
-  const room = memory.roomFor(turns.held);
+  const { sizes } = scan.memory;
+  const room = scan.memory.roomFor(turns.held);
   const wantsMore = (): boolean => turns.wantsMore(selection.left, room, sizes);
   let ahead = 0;
   let ownRows = 0;
