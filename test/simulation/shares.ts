@@ -151,8 +151,9 @@ function giveUp(scene: Scene, batch: Batch): 'committed' | 'aborted' | undefined
   const outcome = scene.attempt((now) => decisionOf(scene.q, batch.id, now));
   scene.tidy();
   if ('error' in outcome) {
-    // It may have ended without the queue having heard of it.
-    holds(batch.replaced !== undefined && batch.state === 'prepared', () => outcome.error.message);
+    // It may have ended, and the batch may be committed, without the queue having heard of it.
+    const isUntold = scene.q.store.outbox.find(DECISION, batch.id) !== undefined;
+    holds(batch.replaced !== undefined && (batch.state === 'prepared' || isUntold), () => outcome.error.message);
     return undefined;
   }
   if (batch.state === 'prepared') same(outcome.value, batch.replaced ? 'committed' : 'aborted');
