@@ -120,6 +120,16 @@ CREATE TABLE step_values (
   PRIMARY KEY (key, name, part)
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE stream_chunks (
+  key INTEGER NOT NULL,
+  name TEXT NOT NULL,
+  run INTEGER NOT NULL,
+  n INTEGER NOT NULL,
+  writer TEXT,
+  data TEXT NOT NULL,
+  PRIMARY KEY (key, name, run, n)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE limit_keys (
   key TEXT PRIMARY KEY,
   check_at INTEGER,

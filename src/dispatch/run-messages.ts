@@ -6,6 +6,7 @@ import { isObject, parseObject } from '../job/envelope/fields';
 import { ApiError, type ErrorData, invalidRequest } from '../job/errors';
 import { heardLines, type LogLine } from '../job/log';
 import { readStepName, readStepSaid } from '../job/steps';
+import { readNamedStream, type StreamSaid } from '../job/streams';
 import { messageOf } from '../job/thrown';
 import { readEntry } from './answer';
 import type { EntryText } from './body';
@@ -17,6 +18,7 @@ export type RunRequest =
   | RunNote
   | { kind: 'enqueue'; children: unknown }
   | { kind: 'recall'; name: string }
+  | { kind: 'stream'; said: StreamSaid }
   | { kind: 'signal_url'; asked: Record<string, unknown> };
 
 export type RunMessage = RunRequest | { kind: 'log'; lines: LogLine[] };
@@ -58,9 +60,10 @@ function readAsk(entry: Json): RunRequest {
     return { kind: 'step', name, record: JSON.stringify(readStepSaid(step)) };
   }
   if ('recall' in entry) return { kind: 'recall', name: readStepName(entry.recall, 'recall') };
+  if ('stream' in entry) return { kind: 'stream', said: readNamedStream(entry.stream) };
   if ('enqueue' in entry) return { kind: 'enqueue', children: entry.enqueue };
   if (isObject(entry.signal_url)) return { kind: 'signal_url', asked: entry.signal_url };
-  throw invalidRequest('call', 'A call must have progress, checkpoint, step, recall, enqueue or signal_url.');
+  throw invalidRequest('call', 'A call must have progress, checkpoint, step, stream, recall, enqueue or signal_url.');
 }
 
 function mustProgress(value: unknown): Progress {

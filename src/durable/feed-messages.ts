@@ -8,6 +8,8 @@ export interface FollowRequest {
   after?: string | undefined;
   /** The first message has the events that are still kept since this id. Default: `after`. */
   from?: string | undefined;
+  /** Also the chunks of this output stream of the job. */
+  stream?: string | undefined;
 }
 
 /** The first message to a follower. `About` is what else the object reports about itself. */
@@ -26,7 +28,16 @@ export type FeedMessage<About = unknown> =
   /** This many events did not fit into this second; `after`: the last one that did. */
   | { dropped: number; after?: string }
   /** Something that is not an event of the feed. */
-  | { notice: string; name: string };
+  | { notice: string; name: string }
+  /** Chunks of the output stream that is followed; without them: there are more, to be read elsewhere. */
+  | { stream: StreamNews };
+
+export interface StreamNews {
+  run: number;
+  /** The number of the first. */
+  first: number;
+  chunks?: unknown[];
+}
 
 /** A follower sends {@link READ} when it has read this many characters since the last time. */
 export const READ_EVERY = 64 * 1024;

@@ -10,6 +10,7 @@
  *        │ ◀─ {hello: {position, gap, events}}      │  what it missed
  *        │ ◀─ {events: […]}                         │  one for each commit
  *        │ ◀─ {dropped: n, after?}                  │  too many in this second
+ *        │ ◀─ {stream: {run, first, chunks?}}       │  of the output stream that it follows
  *        │ ── read ─▶                               │  after every {@link READ_EVERY_BYTES}
  *        │ ── ping ─▶ ◀─ pong                       │  answered by the runtime: the object stays asleep
  */
@@ -22,6 +23,9 @@ import { CLOSED, type FeedMessage, type FollowRequest, type Hello, PING, PONG, R
 /** A follower with this many unread characters is dropped. */
 const MAX_UNREAD = 1024 * 1024;
 
+/** Characters of output streams that one follower is sent in a second. */
+const STREAM_CHARS_PER_SECOND = 2 * 1024 * 1024;
+
 /** Followers of one object at most; the runtime takes 32,768 sockets. A further one may retry after these seconds. */
 const MAX_FOLLOWERS = 10_000;
 const FULL_FOR_S = 30;
@@ -32,6 +36,8 @@ const TAG = 'follower';
 interface Follower {
   socket: WebSocket;
   allowance: Allowance;
+  /** Of output streams, in characters. */
+  chars: Allowance | undefined;
   unread: number;
   last?: string;
 }
@@ -39,6 +45,16 @@ interface Follower {
 interface Group {
   types: ReadonlySet<string> | undefined;
   members: Set<Follower>;
+}
+
+/** Chunks of an output stream. */
+export interface ShownChunks {
+  name: string;
+  run: number;
+  /** The number of the first. */
+  first: number;
+  /** JSON texts. */
+  chunks: readonly string[];
 }
 
 export type SocketHost = Pick<DurableObjectState, 'acceptWebSocket' | 'getWebSockets' | 'setWebSocketAutoResponse'>;
@@ -94,8 +110,8 @@ export class Followers {
     const { 0: theirs, 1: ours } = new WebSocketPair();
     this.host.setWebSocketAutoResponse(new WebSocketRequestResponsePair(PING, PONG));
     this.host.acceptWebSocket(ours, [TAG]);
-    const { job, types, after, from = after } = wanted;
-    ours.serializeAttachment({ job, types });
+    const { job, types, after, from = after, stream } = wanted;
+    ours.serializeAttachment({ job, types, stream });
     this.join(ours, wanted);
     const kept = { ...(job !== undefined && { subject: job }), ...(types && { types: [...types] }) };
     const hello: Hello = {
@@ -125,6 +141,23 @@ export class Followers {
     for (const { follower } of [...this.followers.values()]) this.send(follower, text);
   }
 
+  /** Sends chunks of an output stream to those who follow it; only that there are some where it would be too much. */
+  show(job: string, { name, run, first, chunks }: ShownChunks): void {
+    const groups = this.groups.get(job);
+    if (!groups) return;
+    const text = `{"stream":{"run":${run},"first":${first},"chunks":[${chunks.join(',')}]}}`;
+    const news = JSON.stringify({ stream: { run, first } } satisfies FeedMessage);
+    for (const { members } of groups.values()) {
+      for (const follower of [...members]) {
+        const { chars, socket, unread } = follower;
+        if (!chars || this.followers.get(socket)?.wanted.stream !== name) continue;
+        const mayHave = unread + text.length <= MAX_UNREAD / 2 && chars.take(text.length, this.now()) === text.length;
+        chars.takeDropped();
+        this.send(follower, mayHave ? text : news);
+      }
+    }
+  }
+
   /** What they follow is deleted. */
   dismiss(): void {
     for (const socket of [...this.followers.keys()]) {
@@ -136,7 +169,8 @@ export class Followers {
   // ---- followers -------------------------------------------------------------------------------
 
   private join(socket: WebSocket, wanted: FollowRequest): void {
-    const follower = { socket, allowance: new Allowance(), unread: 0 };
+    const chars = wanted.stream === undefined ? undefined : new Allowance(STREAM_CHARS_PER_SECOND);
+    const follower = { socket, allowance: new Allowance(), chars, unread: 0 };
     this.followers.set(socket, { follower, wanted });
     const { job = ALL_JOBS, types } = wanted;
     const ofJob = getOrInsert(this.groups, job, () => new Map<string, Group>());

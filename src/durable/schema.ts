@@ -14,6 +14,7 @@ import queue from '../../migrations/queue.sql';
 import queue9 from '../../migrations/queue_9.sql';
 import queue10 from '../../migrations/queue_10.sql';
 import queue11 from '../../migrations/queue_11.sql';
+import queue12 from '../../migrations/queue_12.sql';
 import workflow from '../../migrations/workflow.sql';
 import { ApiError, invalidConfiguration, unavailable } from '../job/errors';
 import { put, readFact, rows, writeMeta } from './sql';
@@ -32,10 +33,10 @@ export interface SchemaVersion {
 
 export const QUEUE: SchemaVersion = {
   object: 'queue',
-  version: 11,
+  version: 12,
   first: [],
   tables: queue,
-  steps: { 9: queue9, 10: queue10, 11: queue11 },
+  steps: { 9: queue9, 10: queue10, 11: queue11, 12: queue12 },
 };
 export const DIRECTORY: SchemaVersion = {
   object: 'directory',

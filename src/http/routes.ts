@@ -35,6 +35,7 @@ import { adminSchemaRoutes, schemaRoutes } from './schemas/routes';
 import { adminSessionRoutes } from './session/routes';
 import { signalRoutes } from './signal/routes';
 import { stepRoutes } from './steps/routes';
+import { streamRoutes } from './streams/routes';
 import { adminSystemRoutes, surroundingRoutes, systemRoutes } from './system/routes';
 import { targetRoutes } from './targets/routes';
 import { tokenRoutes } from './tokens/routes';
@@ -53,7 +54,7 @@ export type MountedRoute = Route & Rules;
 export const ROUTES: readonly MountedRoute[] = [
   ...below('', systemRoutes, metricsRoutes, uiRoutes, mcpRoutes),
   ...below(PREFIX, bulkRoutes, jobRoutes, historyRoutes, workerRoutes, progressRoutes, resultRoutes, checkpointRoutes),
-  ...below(PREFIX, stepRoutes, logRoutes, tokenRoutes, signalRoutes),
+  ...below(PREFIX, stepRoutes, streamRoutes, logRoutes, tokenRoutes, signalRoutes),
   ...below(PREFIX + PREFIX, sdkCheckpointRoutes),
   ...below(
     PREFIX,

@@ -8,6 +8,7 @@
  * | `card.number`, `card.*` | this member, or every member, of an object named `card` |
  * | `args.0`, `meta.email` | the first argument; this member of `meta` |
  * | `result` | every result |
+ * | `stream`, `stream.tokens` | the chunks of all output streams; those of one |
  *
  * Paths begin with the payload's member (`args`, `meta`, `result`, …); positions in arrays may be left out. Ids,
  * states, times, codes and types of errors are never replaced. `tags`, `group` and `rate_limit.key` reach beyond
@@ -62,6 +63,7 @@ const PAYLOADS: ReadonlySet<string> = new Set([
   'checkpoint',
   'fields',
   'payload',
+  'stream',
 ]);
 
 /** Of a durable step: what its handler has said. A signal has its payload. */

@@ -29,6 +29,7 @@ import { HandledTypes } from './features/push/handled-types';
 import { Pump } from './features/push/pump';
 import { Readers } from './features/readings/feature';
 import { Batches } from './features/shares/feature';
+import { Streams } from './features/streams/feature';
 import { Moves } from './features/transfer/feature';
 import { endingMessages } from './features/workflow/endings';
 import { waitingFor } from './jobs/waiting';
@@ -87,6 +88,7 @@ export class QueueEngine {
   readonly batches: Batches;
   readonly removal: QueueRemoval;
   readonly readers: Readers;
+  readonly streams: Streams;
   readonly relay: OutboxRelay;
 
   /** Opens a queue whose tables, name and route are stored. */
@@ -127,6 +129,7 @@ export class QueueEngine {
     this.batches = new Batches(around);
     this.removal = new QueueRemoval(around);
     this.readers = new Readers(around);
+    this.streams = new Streams(around);
     const features: Feature[] = [
       this.overdue,
       this.limits,

@@ -370,6 +370,7 @@ export class QueueLife {
       },
     });
     this.followers.attach(engine.q.observed.events);
+    engine.q.store.streams.show = (job, shown) => this.followers.show(job, shown);
     this.workers.attach({ q: engine.q, pull: engine.pull, write: (operation) => engine.write(operation) });
     return engine;
   }

@@ -8,6 +8,7 @@ import type { LogLine } from '../job/log';
 import type { JobRecord, JobView } from '../job/record';
 import type { JobState } from '../job/states';
 import type { StepPart } from '../job/steps';
+import type { StreamPlace, StreamSaid } from '../job/streams';
 import type { Heartbeat, HeartbeatAnswer } from '../job/worker/heartbeat';
 import type { Connection } from '../job/worker/socket';
 
@@ -33,6 +34,32 @@ export interface StepRequest extends AttemptName {
 export interface StepReceipt {
   /** JSON text of what was on record before, and stays so. */
   earlier?: string;
+}
+
+export interface StreamRequest extends AttemptName, StreamSaid {}
+
+/** Everything before this chunk is written. */
+export interface StreamReceipt extends Pick<StreamPlace, 'run'> {
+  next: number;
+}
+
+/** A stream of a job, as far as it is written or shown. */
+export interface StreamView extends Pick<StreamSaid, 'name' | 'step'>, StreamReceipt {
+  bytes: number;
+}
+
+export type StreamState = 'open' | 'completed' | 'failed' | 'cancelled';
+
+export interface StreamPage {
+  state: StreamState;
+  /** Absent: it has not begun. */
+  run?: number;
+  /** The number of the first chunk. */
+  first: number;
+  /** JSON texts. */
+  chunks: string[];
+  /** Is this all there is? */
+  isWhole: boolean;
 }
 
 export interface SignalRequest {

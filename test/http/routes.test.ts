@@ -74,6 +74,9 @@ GET /ojs/v1/ojs/v1/checkpoints/:id/resume data:read
 GET /ojs/v1/jobs/:id/steps data:read
 GET /ojs/v1/jobs/:id/steps/:name data:read
 PUT /ojs/v1/jobs/:id/steps/:name data:write
+GET /ojs/v1/jobs/:id/streams data:read
+GET /ojs/v1/jobs/:id/streams/:name data:read
+POST /ojs/v1/jobs/:id/streams/:name data:write
 POST /ojs/v1/jobs/:id/signals/:name data:write
 POST /ojs/v1/tokens key
 POST /ojs/v1/jobs/:id/tokens data:write

@@ -14,7 +14,7 @@ export interface Message {
 }
 
 /** The streams, as the document of the messages calls them. */
-const STREAMS = ['events.stream', 'events.progress', 'stats.stream'];
+const STREAMS = ['events.stream', 'events.progress', 'stats.stream', 'streams.show'];
 
 /** Reads an answer of type `text/event-stream` while it is being written. */
 export class StreamReader {

@@ -5,7 +5,7 @@
 import type { Env } from '../../config';
 import { Allowance } from '../../durable/allowance';
 import type { QueueEvent } from '../../durable/event-log';
-import type { FollowRequest, Hello } from '../../durable/feed-messages';
+import type { FollowRequest, Hello, StreamNews } from '../../durable/feed-messages';
 import { inParallel } from '../../durable/parallel';
 import { type Outcome, unwrap } from '../../job/errors';
 import { decodeId, mintId } from '../../job/ids';
@@ -22,6 +22,8 @@ export interface FeedOptions {
   types?: readonly string[] | undefined;
   /** Everything up to the event with this id is known. */
   after?: string | undefined;
+  /** Of a job: also this output stream. */
+  stream?: string | undefined;
 }
 
 /** The receiver of the feed. `queue` is absent for the workers. */
@@ -34,6 +36,8 @@ export interface FeedSink {
   gap(after: string, queue: string | undefined): void;
   /** This many events of this queue were left out; `after`: the last one before them. */
   dropped(count: number, after: string | undefined, queue: string | undefined): void;
+  /** Chunks of the output stream that is followed. */
+  stream?(news: StreamNews): void;
   /** Nothing follows. `gone`: what was followed is deleted. `lost`: it cannot be reached. */
   ended(why: 'gone' | 'lost'): void;
 }
@@ -137,10 +141,10 @@ export class Feed {
   }
 
   private linkTo(name: string, wanted: FollowRequest): Link<FollowedJob> {
-    const { types } = this.options;
+    const { types, stream } = this.options;
     const open = (request: FollowRequest) =>
       name === WORKERS ? followDirectory(this.env, request) : followQueue(this.env, name, request);
-    return new Link(open, { ...wanted, ...(types && { types }) });
+    return new Link(open, { ...wanted, ...(types && { types }), ...(stream !== undefined && { stream }) });
   }
 
   /** From now on the sink receives everything. Earlier events are in {@link missed}. */
@@ -164,6 +168,7 @@ export class Feed {
         this.sink?.touched?.(queue);
         this.sink?.dropped(count, after, queue);
       },
+      stream: (news) => this.sink?.stream?.(news),
       notice: (notice, subject) => {
         if (notice === QUEUE_CREATED) void this.join(subject);
       },

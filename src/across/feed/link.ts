@@ -9,6 +9,7 @@ import {
   PONG,
   READ,
   READ_EVERY,
+  type StreamNews,
 } from '../../durable/feed-messages';
 import type { ErrorData, Outcome } from '../../job/errors';
 
@@ -21,6 +22,8 @@ export interface LinkSink {
   gap(after: string): void;
   dropped(count: number, after: string | undefined): void;
   notice(notice: string, name: string): void;
+  /** Chunks of the output stream that is followed. */
+  stream(news: StreamNews): void;
   /** `gone`: what was followed is deleted. `lost`: it cannot be reached. */
   ended(why: 'gone' | 'lost'): void;
 }
@@ -115,6 +118,7 @@ export class Link<About = unknown> {
       sink.events(message.events);
     } else if ('dropped' in message) sink.dropped(message.dropped, message.after);
     else if ('notice' in message) sink.notice(message.notice, message.name);
+    else if ('stream' in message) sink.stream(message.stream);
   }
 
   /** Asks for a sign of life; a socket without one since the last call counts as broken off. */
@@ -146,6 +150,8 @@ export class Link<About = unknown> {
       );
       if (again.ok) {
         if (again.value.gap) this.sink?.gap(after);
+        // What came meanwhile is to be read elsewhere.
+        if (wanted.stream !== undefined) this.sink?.stream({ run: 0, first: 0 });
         if (again.value.events.length > 0) this.sink?.events(again.value.events);
         return;
       }

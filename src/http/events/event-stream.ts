@@ -17,6 +17,8 @@ export const HEARTBEAT_MS = 15_000;
 
 /** Bytes that wait for a client at most, beside what is on record of its job. */
 const MAX_BACKLOG = 512 * 1024;
+/** Below this many there is room for a page of 256 KiB. */
+const ROOM = 128 * 1024;
 
 const TYPE = 'text/event-stream';
 const HEADERS = {
@@ -32,7 +34,8 @@ export class EventStream {
   private readonly heart: ReturnType<typeof setInterval>;
   private readonly shown: Redactor;
   private readonly share = new Share();
-  private isOver = false;
+  isOver = false;
+  private drained: () => void = () => undefined;
   /** Bytes that may wait for it. */
   private most = MAX_BACKLOG;
 
@@ -69,6 +72,24 @@ export class EventStream {
     this.write(this.written({ id, data, ...(event !== undefined && { event }) }));
   }
 
+  /** Messages whose data are as the caller may see them. */
+  shownAlready(messages: readonly Parameters<EventStream['written']>[0][]): void {
+    this.write(messages.map((message) => this.written(message, (data) => data)).join(''));
+  }
+
+  get hasRoom(): boolean {
+    return this.share.bytes < ROOM;
+  }
+
+  /** Waits until the client has read most of what waits for it, or is gone. */
+  async room(): Promise<void> {
+    while (!this.isOver && !this.hasRoom) {
+      await new Promise<void>((resolve) => {
+        this.drained = resolve;
+      });
+    }
+  }
+
   /** The client has everything up to here, even if it had no event here to come back to. */
   mark(id: string): void {
     this.write(`id: ${id}\n\n`);
@@ -87,9 +108,9 @@ export class EventStream {
     if (!this.isOver) this.on.beat();
   }
 
-  private written({ id, event, data }: { id: string; event?: string; data: unknown }): string {
+  private written({ id, event, data }: { id: string; event?: string; data: unknown }, shown = this.shown): string {
     const name = event === undefined ? '' : `event: ${event}\n`;
-    return `id: ${id}\n${name}data: ${JSON.stringify(this.shown(data))}\n\n`;
+    return `id: ${id}\n${name}data: ${JSON.stringify(shown(data))}\n\n`;
   }
 
   private write(text: string): void {
@@ -104,12 +125,14 @@ export class EventStream {
 
   private note(): void {
     this.share.bytes = MAX_BACKLOG - (this.controller.desiredSize ?? 0);
+    this.drained();
   }
 
   private over(): void {
     if (this.isOver) return;
     this.isOver = true;
     this.share.end();
+    this.drained();
     clearInterval(this.heart);
     this.on.over();
   }

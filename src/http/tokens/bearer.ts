@@ -84,7 +84,7 @@ const SHOWN_TO_READERS = [
 ];
 
 /** What a handler returns and reports is shown whole. */
-const WHOLE = ['result', 'progress_data'];
+const WHOLE = ['result', 'progress_data', 'stream'];
 
 /** Answers for a token: neither what the job was given, nor what its handler notes for operators. */
 export function shownBy({ read }: TokenRights, redact: Redactor = (answer) => answer): Redactor {

@@ -108,6 +108,8 @@ export function noteStep(
   now: number,
 ): StepRecord | undefined {
   const earlier = inBook(q, row, now, undefined, (book) => book.add(name, JSON.parse(record) as StepRecord));
+  // A step on record does not run again: what it wrote must be there.
+  q.store.streams.flush(row.key);
   return whole(q, row.key, name, earlier);
 }
 

@@ -239,9 +239,10 @@ function deleteChunks(
 /** Deletes the other rows of archived jobs, whose chunk is deleted or written without them. */
 function forgetBeside({ sql, blocks }: Archive, jobs: readonly ArchivedJob[]): void {
   blocks.vanish(jobs.map((job) => job.k));
-  const having = (member: 'far' | 'cp') => jobs.filter((job) => job[member]).map(({ k }) => k);
+  const having = (member: 'far' | 'cp' | 'os') => jobs.filter((job) => job[member]).map(({ k }) => k);
   deleteAll(sql, 'results', having('far'));
   for (const table of ['checkpoints', 'step_values']) deleteAll(sql, table, having('cp'));
+  deleteAll(sql, 'stream_chunks', having('os'));
   const ids = jobs.flatMap(({ a }) => a ?? []);
   deleteAll(sql, 'aliases', ids, 'id');
   forgetCompleted(sql, jobs);
@@ -260,7 +261,7 @@ function forgetLost({ sql, blocks }: Archive, damaged: DamagedChunk): void {
   const present = new Set([...findArchived(sql, possible).keys(), ...own]);
   const gone = possible.filter((key) => !present.has(key) && !blocks.holds(key));
   blocks.vanish(gone);
-  for (const table of ['results', 'checkpoints', 'step_values', 'progress', 'aliases', 'unique_keys'])
+  for (const table of ['results', 'checkpoints', 'step_values', 'stream_chunks', 'progress', 'aliases', 'unique_keys'])
     deleteAll(sql, table, gone);
 }
 

@@ -128,6 +128,7 @@ function archive(q: QueueParts, { row, attempt, result }: Completion, now: numbe
         g: by?.target,
         pg: progress,
         cp: checkpointed ? 1 : undefined,
+        os: q.store.streams.has(row.key) ? 1 : undefined,
         l: log,
       },
       // The claim found the body readable; a later success checks again.
@@ -138,6 +139,7 @@ function archive(q: QueueParts, { row, attempt, result }: Completion, now: numbe
     q.wake.at(until);
   } else {
     q.store.checkpoints.remove(row.key);
+    q.store.streams.remove(row.key);
     forgetIdentity(q, row);
   }
   q.observed.meters.completed(row.type, attempt.startedAt, now);

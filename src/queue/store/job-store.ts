@@ -31,6 +31,7 @@ import { readPriorities } from './ranks';
 import { RunNotes } from './run-notes';
 import { SIZES, type Sizes } from './sizes';
 import { StorageGauge } from './storage';
+import { StreamTable } from './streams';
 import { Tally } from './tally';
 import { Turn } from './turn';
 
@@ -159,6 +160,7 @@ export class JobStore {
   readonly runs = new RunNotes();
   readonly progress: ProgressTable;
   readonly checkpoints: CheckpointTable;
+  readonly streams: StreamTable;
   readonly crons: CronTable;
   readonly storage: StorageGauge;
   readonly cursors: Cursors;
@@ -196,6 +198,7 @@ export class JobStore {
     this.inbox = { sql, wake: around.wake };
     this.progress = new ProgressTable(sql);
     this.checkpoints = new CheckpointTable(sql, written);
+    this.streams = new StreamTable(sql, written);
     this.crons = new CronTable(sql);
     this.storage = new StorageGauge(sql);
     this.cursors = new Cursors(this.leases, this.sizes, around.isPulled);
@@ -218,6 +221,7 @@ export class JobStore {
     this.progress.load();
     this.progress.extendLeases(this.leases);
     this.checkpoints.load();
+    this.streams.load();
     this.crons.load();
     this.leases.recordedSequence = Math.max(this.leases.recordedSequence, (meta.get('sequence') as number) ?? 1);
     this.nextSequence = Math.max(this.leases.recordedSequence, this.highestSequence() + 1);
@@ -255,6 +259,7 @@ export class JobStore {
 
   committed(): void {
     this.holdBack.committed();
+    this.streams.committed();
   }
 
   /** A row with this sequence number is about to be deleted: records the number, so that it is never given again. */

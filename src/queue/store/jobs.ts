@@ -349,6 +349,7 @@ export function remove(
   q.store.progress.remove(row.key);
   if (kind === 'purge') noteFailure(q, row, false, note?.reason === undefined ? {} : { reason: note.reason }, now);
   q.store.checkpoints.remove(row.key);
+  q.store.streams.remove(row.key);
   forgetIdentity(q, row);
   emit(q, { move: kind, before: row, after: row, active, now, ...note });
 }

@@ -16,6 +16,7 @@ export function leaves(q: Stored, row: JobRow, active: Active | undefined): void
   }
   if (active) {
     q.store.leases.release(active);
+    q.store.streams.flush(row.key);
   } else if (isInLine(row)) {
     q.store.counts.lineChanged(-1);
   } else if (row.state === STATE.waiting && row.limit_key !== null && row.due_at !== null) {

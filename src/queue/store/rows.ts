@@ -39,6 +39,8 @@ export interface ArchivedJob {
   pg?: ReportedProgress;
   /** There may be a checkpoint, or steps. */
   cp?: 1;
+  /** It has output streams. */
+  os?: 1;
   /** What its attempts have logged. */
   l?: LogLine[];
 }

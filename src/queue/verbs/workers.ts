@@ -1,7 +1,8 @@
 import type { Verbs } from '../../durable/answering';
 import type { AttemptName, EndReport } from '../../job/attempt/outcome';
-import type { Outcome } from '../../job/errors';
+import { eventualOutcomeOf, type Outcome } from '../../job/errors';
 import { MAX_CLAIM_BYTES } from '../../job/size';
+import type { StreamPlace } from '../../job/streams';
 import type {
   CheckpointRequest,
   ClaimRequest,
@@ -13,6 +14,8 @@ import type {
   ReportedAndClaimed,
   SignalRequest,
   StepRequest,
+  StreamReceipt,
+  StreamRequest,
 } from '../../rpc/workers';
 import { change, held, jobs, look, noJob, none, nothing, readJob, writeIfExists } from '../access-modes';
 import { failedClaim } from '../features/pull/feature';
@@ -24,6 +27,7 @@ import { progressOf, reportProgress } from '../jobs/progress';
 import { settleReport, takeBack } from '../jobs/report';
 import { signal } from '../jobs/snooze';
 import { recordStep, stepPartsOf, stepsOf } from '../jobs/steps';
+import { streamPage, streamsOf } from '../jobs/streams';
 import type { QueueLife } from '../life';
 
 async function reportTo(
@@ -88,6 +92,17 @@ export const WORKER_VERBS = {
   stepParts: readJob((q, _, id: string, names: string[]) => stepPartsOf(q, id, names)),
   /** A signal for the job, which continues at once if it waits for it. */
   signal: change((q, now, request: SignalRequest) => signal(q, request, now)),
+  /** Chunks of a stream: shown to its readers, and answered once they are written. */
+  async writeStream(life, request: StreamRequest): Promise<Outcome<StreamReceipt>> {
+    await life.created();
+    const taken = life.read(() => life.engine?.streams.take(request), jobs([request.job_id]));
+    if (!taken?.ok) return taken ?? noJob(request.job_id);
+    return eventualOutcomeOf(async () => (await taken.value) as StreamReceipt);
+  },
+  streams: readJob((q, _, id: string) => streamsOf(q, id)),
+  streamPage: readJob((q, now, id: string, name: string, after: StreamPlace | undefined, maxChars: number) =>
+    streamPage(q, { id, name, after, maxChars }, now),
+  ),
   addLog: change((q, now, request: LogRequest) => addLog(q, request, now)),
   log: readJob((q, _, id: string) => logOf(q, id)),
   leasedBy: look((q, _, workerId: string) => leasedBy(q, workerId), none, held),

@@ -10,6 +10,7 @@ import type { Claimed } from '../../jobs/claim';
 import { tellLog } from '../../jobs/log';
 import { noteProgress } from '../../jobs/progress';
 import { noteStep, recall } from '../../jobs/steps';
+import { writeStream } from '../../jobs/streams';
 import type { Active } from '../../store/active';
 import type { Stored } from '../../store/parts';
 import { childrenOf } from './children';
@@ -37,6 +38,8 @@ export async function hear(host: Host, speaker: Speaker, message: RunMessage): P
       q.observed.logs.add(active, message.lines);
       return host.write((now) => tellLog(q, row, active, message.lines.length, now));
     }
+    case 'stream':
+      return writeStream(host, row, mustRun(q, speaker), message.said);
     case 'enqueue':
       mustRun(q, speaker);
       return enqueue(host, speaker, message.children);
