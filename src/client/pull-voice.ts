@@ -1,7 +1,7 @@
 import type { LogEntry } from '../handler/journal';
 import type { Progress } from '../handler/protocol';
 import type { StepRecord } from '../handler/step-rules';
-import type { ChildJob, SignalUrlAsked, Voice } from '../handler/voice';
+import type { ChildJob, SignalUrlAsked, StreamMessage, Voice } from '../handler/voice';
 import type { JobEnvelope } from '../producer/envelope';
 import type { Held, Puller } from './puller';
 import type { ReportGatherer } from './report-gatherer';
@@ -45,6 +45,10 @@ export class PullVoice implements Voice {
 
   async signalUrl(asked: SignalUrlAsked): Promise<string> {
     return await this.puller.signalUrl(this.job, asked);
+  }
+
+  async stream(message: StreamMessage): Promise<void> {
+    await this.puller.writeStream(this.job, message);
   }
 
   async enqueue(jobs: readonly ChildJob[]): Promise<JobEnvelope[]> {

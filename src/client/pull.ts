@@ -2,7 +2,7 @@ import type { LogEntry } from '../handler/journal';
 import { snoozeOf } from '../handler/outcomes';
 import type { DeliveryOutcome } from '../handler/protocol';
 import type { StepRecord } from '../handler/step-rules';
-import type { SignalUrlAsked } from '../handler/voice';
+import type { SignalUrlAsked, StreamMessage } from '../handler/voice';
 import { DEFAULT_QUEUE } from '../job/options';
 import type { JobEnvelope } from '../producer/envelope';
 import { jsonOf } from '../producer/job';
@@ -296,6 +296,12 @@ export class PullWorker<Job extends Held & { type: string; args: readonly unknow
   async signalUrl({ id }: Held, { signal, expires_in, ...options }: SignalUrlAsked): Promise<string> {
     const { url } = await createTokens(this.#requests).signalUrl(id, signal, { ...options, expires: expires_in });
     return url;
+  }
+
+  /** Writes chunks of an output stream. May be repeated. @throws {ConflictError} {@link InvalidJobError} */
+  async writeStream(job: Held, { name, chunks, ...about }: StreamMessage): Promise<void> {
+    const body = `${this.#about(job, about).slice(0, -1)},"chunks":${JSON.stringify(chunks)}}`;
+    await this.#requests.safely('POST', pathTo`/jobs/${job.id}/streams/${name}`, body);
   }
 
   /** Adds lines to the log of a job; the last 100 are kept. @throws {ConflictError} when this attempt is over */

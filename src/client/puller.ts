@@ -3,7 +3,7 @@
 import type { LogEntry } from '../handler/journal';
 import type { DeliveryOutcome, Progress } from '../handler/protocol';
 import type { StepRecord } from '../handler/step-rules';
-import type { SignalUrlAsked } from '../handler/voice';
+import type { SignalUrlAsked, StreamMessage } from '../handler/voice';
 import type { JobEnvelope } from '../producer/envelope';
 import type { ClientOptions } from './options';
 import type { HeartbeatAnswer, Wanted } from './pull-types';
@@ -61,6 +61,7 @@ export interface Puller {
   recordStep(job: Held, name: string, record: StepRecord): Promise<StepRecord | undefined>;
   recall(job: Held, name: string): Promise<StepRecord | undefined>;
   signalUrl(job: Held, asked: SignalUrlAsked): Promise<string>;
+  writeStream(job: Held, message: StreamMessage): Promise<unknown>;
   log(job: Held, lines: readonly LogEntry[]): Promise<void>;
   enqueue(child: Record<string, unknown>): Promise<JobEnvelope>;
   enqueueMany(children: readonly Record<string, unknown>[]): Promise<JobEnvelope[]>;

@@ -229,6 +229,7 @@ const ASKED: Record<Question, (voice: Voice, args: readonly unknown[]) => Promis
   enqueue: async (voice, [job]) => (await voice.enqueue([job as never]))[0],
   enqueueMany: (voice, [jobs]) => voice.enqueue(jobs as never),
   signalUrl: (voice, [asked]) => (voice as Required<Voice>).signalUrl(asked as never),
+  stream: (voice, [message]) => (voice as Required<Voice>).stream(message as never),
 };
 
 function threadOf(data: ThreadData): Thread {

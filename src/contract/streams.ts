@@ -58,6 +58,8 @@ export interface StreamWrite extends AttemptName {
   execution?: number;
   /** The step that writes. Absent: the handler, outside of steps. */
   step?: string;
+  /** Write now, rather than within a second: for the last chunks. Costs a row. */
+  flush?: boolean;
 }
 
 /** The chunks are written. */

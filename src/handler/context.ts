@@ -111,6 +111,18 @@ export function contextOf(parts: ContextParts): HandlerContext {
       'enqueueMany',
       async (jobs: readonly NewJob[]) => await enqueue(childrenOf(parts, 'enqueueMany', jobs)),
     ),
+    stream: (name) => {
+      const refusal = time.check() ?? (parts.isOpen() ? undefined : ended('stream', [name]));
+      if (refusal) throw refusal;
+      // Each write ends this run, which another one with an open call repeats.
+      if (voice.durable === 'never') return { write: () => steps.needLine(), flush: async () => undefined };
+      if (!voice.stream) throw new TypeError('ctx.stream: the target of this job cannot write streams');
+      return steps.streams.open(name);
+    },
+    pipe: say('pipe', async (name: string, chunks: Parameters<HandlerContext['pipe']>[1]) => {
+      if (voice.durable === 'never') await steps.needLine();
+      await steps.streams.pipe(name, chunks);
+    }),
     step: call('step', steps.step) as HandlerContext['step'],
     sleep: call('sleep', steps.waits.sleep),
     sleepUntil: call('sleepUntil', steps.waits.sleepUntil),

@@ -43,6 +43,7 @@ export {
   UnrecoverableError,
 } from './outcomes';
 export type { SchemaIssue, SchemaResult, StandardSchema } from './schema';
+export { StreamFullError } from './stream';
 export { isSuspended, SuspendedError } from './suspension';
 export type { OpenTelemetry } from './telemetry';
 export { type TracingMiddleware, tracing } from './tracing';
@@ -58,6 +59,7 @@ export type {
   HandlerEntry,
   HandlerFunction,
   Job,
+  OutputStream,
   RetryFunction,
   RunAllOptions,
   RunChildOptions,

@@ -30,19 +30,30 @@ export class Inside {
   readonly #frame = `tocsin:step:${++count}:`;
   readonly #store = storeHere();
 
-  async run(step: () => unknown): Promise<unknown> {
-    const frame = { [this.#frame]: async () => await step() }[this.#frame] as () => Promise<unknown>;
-    return await (this.#store ? this.#store.run(this, frame) : frame());
+  readonly #tries: { readonly step: string }[] = [];
+
+  /** @param name of the step */
+  async run(name: string, step: () => unknown): Promise<unknown> {
+    const own = { step: name };
+    const at = `${this.#frame}${this.#tries.push(own)}:`;
+    const frame = { [at]: async () => await step() }[at] as () => Promise<unknown>;
+    return await (this.#store ? this.#store.run(own, frame) : frame());
   }
 
   /** Is this called by a step? False where the engine does not list functions that wait. */
   get isHere(): boolean {
-    if (this.#store) return this.#store.getStore() === this;
+    return this.here !== undefined;
+  }
+
+  /** The try of a step that calls this. */
+  get here(): { readonly step: string } | undefined {
+    if (this.#store) return this.#tries.find((one) => one === this.#store?.getStore());
     const engine = Error as { stackTraceLimit?: number | undefined };
     const { stackTraceLimit } = engine;
     engine.stackTraceLimit = DEPTH;
     const { stack } = new Error();
     engine.stackTraceLimit = stackTraceLimit;
-    return String(stack).includes(this.#frame);
+    const number = String(stack).split(this.#frame, 2)[1];
+    return number === undefined ? undefined : this.#tries[Number.parseInt(number, 10) - 1];
   }
 }

@@ -6,7 +6,7 @@ import { named } from '../producer/names';
 import type { LogEntry } from './journal';
 import { isObject, type Progress } from './protocol';
 import type { StepRecord } from './step-rules';
-import type { ChildJob, SignalUrlAsked, Voice } from './voice';
+import type { ChildJob, SignalUrlAsked, StreamMessage, Voice } from './voice';
 
 /** How long log lines are gathered, in ms: a run that is over by then says them with its answer. */
 const LOG_AFTER_MS = 1_000;
@@ -122,6 +122,14 @@ export class LineVoice implements Voice {
 
   recall(name: string): Promise<unknown> {
     return this.#call({ recall: name });
+  }
+
+  keepsOrder(): boolean {
+    return true;
+  }
+
+  stream(stream: StreamMessage): Promise<unknown> {
+    return this.#call({ stream });
   }
 
   async enqueue(jobs: readonly ChildJob[]): Promise<JobEnvelope[]> {

@@ -18,6 +18,7 @@ import type { BatchContext, HandlerContext, Job } from './types';
 /** What belongs to a single job, and what to do instead. */
 const REFUSED = [
   ...(['step', 'sleep', 'sleepUntil', 'waitFor', 'run', 'runAll', 'progress', 'checkpoint'] as const),
+  ...(['stream', 'pipe'] as const),
   ...(['enqueue', 'enqueueMany'] as const),
 ];
 

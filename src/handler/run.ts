@@ -189,7 +189,11 @@ async function toTheEnd(run: () => unknown, steps: Steps): Promise<unknown> {
   const own = steps.suspension ? undefined : thrown;
   steps.close();
   if (steps.busy) await steps.settle();
-  const failure = own ?? steps.failure;
+  const unwritten = await steps.closeStreams().then(
+    () => undefined,
+    (error: unknown) => ({ thrown: error }),
+  );
+  const failure = own ?? steps.failure ?? unwritten;
   if (failure) throw failure.thrown;
   steps.awaitTries();
   return result;

@@ -24,6 +24,7 @@ import {
   type StepRecord,
   triesOf,
 } from './step-rules';
+import { Streams } from './stream';
 import { SuspendedError } from './suspension';
 import { jsonCopy } from './text';
 import type { HandlerContext } from './types';
@@ -44,6 +45,7 @@ const IN_PLACE_MS = 1_000;
 
 export class Steps implements WaitsHost {
   readonly waits = new Waits(this);
+  #streams: Streams | undefined;
   /** Made when they are needed: most runs have no steps. */
   #used: Set<string> | undefined;
   /** By name. */
@@ -181,6 +183,17 @@ export class Steps implements WaitsHost {
     }
   };
 
+  get streams(): Streams {
+    this.#streams ??= new Streams(this.voice, () => this.#inside?.here);
+    return this.#streams;
+  }
+
+  /** What was written to streams is confirmed. */
+  async closeStreams(): Promise<void> {
+    await this.#streams?.close();
+    this.#streams?.end();
+  }
+
   /** A record with its result, if that is large and this call can ask for it. */
   async whole<Known extends StepRecord | undefined>(name: string, record: Known): Promise<Known> {
     if (!isLarge(record)) return record;
@@ -291,7 +304,7 @@ export class Steps implements WaitsHost {
       tries++;
       let value: unknown;
       try {
-        value = await this.#inside.run(() => tryStep(run, this.run.aborter, isCut ? undefined : timeoutMs));
+        value = await this.#inside.run(name, () => tryStep(run, this.run.aborter, isCut ? undefined : timeoutMs));
       } catch (thrown) {
         // A try that the end of the run has cut off counts for nothing.
         if (!retry || this.run.isAborted()) throw thrown;
@@ -311,6 +324,7 @@ export class Steps implements WaitsHost {
         if (this.run.isAborted()) throw thrown;
         continue;
       }
+      await this.#streams?.close(name);
       const result = jsonCopy(value, `ctx.step: the result of ${JSON.stringify(name)}`) ?? null;
       return this.#recorded(name, await this.voice.record(name, { result, ...undo }), { result });
     }

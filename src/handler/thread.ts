@@ -13,7 +13,7 @@ import { runAll } from './run-all';
 import { RunSignal } from './run-signal';
 import type { StepRecord } from './step-rules';
 import { Deadlines } from './time-limit';
-import type { ChildJob, SignalUrlAsked, Voice } from './voice';
+import type { ChildJob, SignalUrlAsked, StreamMessage, Voice } from './voice';
 
 /** Why a signal aborts. */
 export interface Reason {
@@ -38,7 +38,15 @@ export type ToThread =
   | { kind: 'end' };
 
 /** What a handler asks of the queue. */
-export type Question = 'progress' | 'checkpoint' | 'record' | 'recall' | 'enqueue' | 'enqueueMany' | 'signalUrl';
+export type Question =
+  | 'progress'
+  | 'checkpoint'
+  | 'record'
+  | 'recall'
+  | 'enqueue'
+  | 'enqueueMany'
+  | 'signalUrl'
+  | 'stream';
 
 /** What a thread tells the worker. Answers and lines are JSON. */
 export type FromThread =
@@ -167,6 +175,10 @@ class PortVoice implements Voice {
 
   async signalUrl(asked: SignalUrlAsked): Promise<string> {
     return (await this.#ask('signalUrl', asked)) as string;
+  }
+
+  async stream(message: StreamMessage): Promise<void> {
+    await this.#ask('stream', message);
   }
 
   #ask(verb: Question, ...said: unknown[]): Promise<unknown> {

@@ -52,6 +52,18 @@ export interface SignalUrlOptions {
   expires: Duration;
 }
 
+/** An output stream of a job: append-only, and kept with the job. Made by `ctx.stream`. */
+export interface OutputStream {
+  /**
+   * Appends a text or other JSON, up to 256 KiB. Readers get it at once. Resolves immediately, but waits while 1 MiB is
+   * not confirmed yet.
+   * @throws {StreamFullError} beyond 16 streams, or 10 MiB of all streams of the job
+   */
+  write(chunk: unknown): Promise<void>;
+  /** Resolves once everything is written, which may take a second. At the end of a step or run that happens anyway. */
+  flush(): Promise<void>;
+}
+
 /** What a handler gets beside the job's arguments. */
 export interface HandlerContext<Env = unknown> {
   /** The whole job record. */
@@ -78,6 +90,15 @@ export interface HandlerContext<Env = unknown> {
   progress(fraction: number, message?: string, data?: Record<string, unknown>): Promise<void>;
   /** Saves JSON for the next attempt, which reads it as `job.checkpoint?.state`. Resolves once it is durable. */
   checkpoint(state: unknown): Promise<void>;
+  /**
+   * Opens an output stream, which browsers and others can follow while the job runs, and read later. It has one writer:
+   * the step that calls this, or the handler outside of steps. When that executes again, the stream begins anew.
+   * @param name 1 … 128 characters
+   * @throws {TypeError} when another step writes it, or the target of the job cannot stream
+   */
+  stream(name: string): OutputStream;
+  /** Writes everything that is read to an output stream: texts, bytes as UTF-8, or other JSON. */
+  pipe(name: string, chunks: AsyncIterable<unknown> | ReadableStream<unknown>): Promise<void>;
   /**
    * Enqueues a job; its `meta.parent_id` is the id of this one. In a run that is repeated it is enqueued again, except
    * inside of a {@link HandlerContext.step}.

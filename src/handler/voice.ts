@@ -19,6 +19,20 @@ export interface SignalUrlAsked {
   expires_in: number;
 }
 
+/** Chunks of a stream, as the queue reads them. */
+export interface StreamMessage {
+  name: string;
+  /** Counts the executions of the writer in this run, from 0. */
+  execution: number;
+  /** The number of the first chunk. */
+  first: number;
+  chunks: unknown[];
+  /** The step that writes. */
+  step?: string;
+  /** These are the last ones. */
+  flush?: true;
+}
+
 /** Speaks for one run. All values are JSON. */
 export interface Voice {
   /** When a report can be durable: now; with the answer of this call; never: another call stays open for that. */
@@ -33,6 +47,10 @@ export interface Voice {
   record(name: string, record: StepRecord): Promise<StepRecord | undefined>;
   /** Gives a recorded step whose result is too large to come with the job. */
   recall?(name: string): Promise<unknown>;
+  /** Writes chunks of a stream, and resolves once they are written; absent: this call carries none. */
+  stream?(message: StreamMessage): Promise<unknown>;
+  /** Do messages arrive in the order in which they are sent? Then several may be under way. */
+  keepsOrder?(): boolean;
   /** Enqueues jobs, all or none. @returns them, in order */
   enqueue(jobs: readonly ChildJob[]): Promise<JobEnvelope[]>;
   /** In a test: how jobs have ended that the handler waits for. */

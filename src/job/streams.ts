@@ -1,7 +1,7 @@
 /** Output streams of a job: what a writer says, and places in a stream. Pure. */
 import { storableText } from './attempt/notes';
 import { utf8Bytes } from './bytes';
-import { defined, isObject, optional, readInteger, readPathName, withinBytes } from './envelope/fields';
+import { defined, isObject, optional, readBoolean, readInteger, readPathName, withinBytes } from './envelope/fields';
 import { conflict, invalidRequest, notFound, payloadTooLarge, refusal } from './errors';
 
 /** Streams of a job, and the bytes of all their chunks. */
@@ -26,6 +26,8 @@ export interface StreamSaid {
   chunks: string[];
   /** The step that writes; absent: the handler, outside of steps. */
   step?: string;
+  /** Write now, rather than within a second. */
+  flush?: boolean;
 }
 
 /** A chunk of a stream: one after it is next. */
@@ -57,7 +59,10 @@ export function readStreamSaid(body: Record<string, unknown>, name: string, path
     execution: optional(body, 'execution', readExecution, path) ?? 0,
     first: readCount(body.first, `${path}first`),
     chunks: texts,
-    ...defined({ step: optional(body, 'step', readStreamName, path) }),
+    ...defined({
+      step: optional(body, 'step', readStreamName, path),
+      flush: optional(body, 'flush', readBoolean, path),
+    }),
   };
 }
 

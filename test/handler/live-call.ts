@@ -10,6 +10,7 @@ export interface Said extends Partial<Result> {
   checkpoint?: unknown;
   step?: { name: string; result?: unknown; timed_out?: true };
   recall?: string;
+  stream?: { name: string; first: number; chunks: unknown[]; execution: number; step?: string; flush?: true };
   signal_url?: { signal: string; choices?: string[]; title?: string; expires_in: number };
   enqueue?: { type: string; args: unknown[]; meta: Record<string, unknown>; options?: object }[];
 }

@@ -41,7 +41,7 @@ const MEMBERS = {
   progress: ['progress', 'percentage', 'message', 'data', 'checkpoint'],
   checkpoint: ['state', 'step_index', 'metadata'],
   step: ['result', 'error', 'until', 'timed_out', 'tries', 'failed', 'begun', 'undo', 'name'],
-  stream: ['chunks', 'first', 'execution', 'step'],
+  stream: ['chunks', 'first', 'execution', 'step', 'flush'],
   log: ['lines'],
   removal: [],
 } as const;

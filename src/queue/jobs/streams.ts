@@ -4,7 +4,6 @@
  */
 import { noStream, type StreamPlace, type StreamSaid } from '../../job/streams';
 import type { StreamPage, StreamReceipt, StreamState, StreamView } from '../../rpc/workers';
-import type { Host } from '../feature';
 import { mustFindForReport, viewOf } from '../read/find';
 import type { Active } from '../store/active';
 import type { JobRow } from '../store/job-row';
@@ -16,7 +15,12 @@ import { keyOfFound } from './fence';
 const WRITTEN_EVERY_MS = 1_000;
 const MAX_WAITING = 64 * 1024;
 
-type Writing = Pick<Host, 'q' | 'write' | 'writeNow' | 'keepAlive'>;
+interface Writing {
+  readonly q: Named & Stored;
+  write<T>(operation: (now: number) => T): Promise<T>;
+  writeNow<T>(operation: (now: number) => T): T;
+  keepAlive(promise: Promise<unknown>): void;
+}
 
 /** Shows chunks of the attempt that runs. @returns once they are written @throws {ApiError} 409, 413 */
 export function writeStream(host: Writing, row: JobRow, { claim }: Active, said: StreamSaid): Promise<StreamReceipt> {
@@ -27,7 +31,8 @@ export function writeStream(host: Writing, row: JobRow, { claim }: Active, said:
   if (isReset) host.writeNow(() => streams.flush(row.key));
   if (shown.chunks.length > 0) streams.show(idOf(q.route, row), shown);
   const receipt = { run: shown.run, next: shown.first + shown.chunks.length };
-  const written = streams.waiting(row.key) >= MAX_WAITING ? host.write(() => streams.flush(row.key)) : nextWrite(host);
+  const isDue = said.flush || streams.waiting(row.key) >= MAX_WAITING;
+  const written = isDue ? host.write(() => streams.flush(row.key)) : nextWrite(host);
   return written.then(() => receipt);
 }
 

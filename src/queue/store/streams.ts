@@ -66,7 +66,7 @@ export class StreamTable {
     for (const [key, streams] of this.open) {
       for (const [name, stream] of streams) {
         stream.written = this.storedNext(key, name, stream.run);
-        // The writer is told what is missing.
+        // The next message of its writer is refused with the number that is missing.
         if (stream.written < stream.base || stream.written > nextOf(stream)) streams.delete(name);
         else this.flushed.add(stream);
       }
