@@ -25,12 +25,13 @@ import * as latency from './scenarios/latency.mjs';
 import * as pulled from './scenarios/pulled.mjs';
 import * as rows from './scenarios/rows.mjs';
 import * as startup from './scenarios/startup.mjs';
+import * as streams from './scenarios/streams.mjs';
 import { KINDS, start } from './servers/index.mjs';
 import { round } from './stats.mjs';
 import { runSteady } from './steady/index.mjs';
 import { runTable } from './table/index.mjs';
 
-const SCENARIOS = { startup, enqueue, client, drain, pulled, latency, rows, groups };
+const SCENARIOS = { startup, enqueue, client, drain, pulled, latency, rows, groups, streams };
 
 const { values: options } = parseArgs({
   options: {
