@@ -14,6 +14,7 @@ import { createDial } from './dial';
 import { type BatchOptions, type BulkEnqueued, type BulkEnqueueOptions, Enqueuer, MAX_BATCH } from './enqueue';
 import { createEvents, type Events } from './events';
 import { createFailures, type Failures } from './failures';
+import type { Following } from './follow';
 import { createStoredJobs, type StoredJobs } from './jobs';
 import { createKeys, type Keys } from './keys';
 import { createMaintenance, type Maintenance } from './maintenance';
@@ -32,6 +33,7 @@ import { createRequests, type Requests } from './requests';
 import { createSchemas, type Schemas } from './schemas';
 import { createServer, type Server } from './server';
 import { createStatistics, type Statistics } from './stats';
+import { JobStream, type StreamOptions } from './stream';
 import { createTargets, type Targets } from './targets';
 import { createTokens, type TokenOptions, type Tokens } from './tokens';
 import { addressOf, createOpen, createSend } from './transport';
@@ -139,6 +141,7 @@ export class TocsinClient<Jobs extends Record<keyof Jobs, readonly unknown[]> = 
 
   /** Tokens for browsers: `const { token } = await tocsin.tokens.create({ job: id, read: true });` */
   readonly tokens: Tokens;
+  readonly #following: Following;
 
   /** @throws {TypeError} when there is neither binding nor valid url, or a setting is unknown or out of range. */
   constructor(options: ClientOptions) {
@@ -196,7 +199,8 @@ export class TocsinClient<Jobs extends Record<keyof Jobs, readonly unknown[]> = 
     this.rateLimits = createRateLimits(requests);
     this.workers = createWorkers(requests);
     this.targets = createTargets(requests);
-    this.events = createEvents(requests, { open, retrier });
+    this.#following = { open, retrier };
+    this.events = createEvents(requests, this.#following);
     this.server = createServer(requests);
     this.stats = createStatistics(requests);
     this.maintenance = createMaintenance(requests);
@@ -276,6 +280,19 @@ export class TocsinClient<Jobs extends Record<keyof Jobs, readonly unknown[]> = 
   /** Signals a job that waits for the signal, or will: `jobs.signal`. @throws {NotFoundError} {@link ConflictError} */
   async signal(id: string, name: string, payload?: unknown): Promise<JobEnvelope> {
     return await this.jobs.signal(id, name, payload);
+  }
+
+  /**
+   * An output stream of a job, until the job ends: `ctx.stream` writes it. Lost connections are made again.
+   * @throws {NotFoundError} when there is no such job, or it has ended without the stream
+   * @example
+   * let text = '';
+   * for await (const { data, isReset } of tocsin.stream<string>(id, 'tokens')) text = isReset ? data : text + data;
+   * @example
+   * return new Response(tocsin.stream(id, 'tokens').readable({ format: 'sse' }));
+   */
+  stream<T = unknown>(id: string, name: string, options: StreamOptions = {}): JobStream<T> {
+    return new JobStream(this.#following, id, name, options);
   }
 
   /** A token for a browser: that of `tokens.create`. */

@@ -4,6 +4,7 @@ import { atMost } from './timing';
 
 export interface StreamMessage {
   id?: string;
+  event?: string;
   data?: string;
   /** How long to wait before connecting again, in ms. */
   retry?: number;
@@ -35,6 +36,7 @@ function read(line: string, fields: StreamMessage): void {
   const name = colon < 0 ? line : line.slice(0, colon);
   const value = colon < 0 ? '' : line.slice(colon + 1).replace(/^ /, '');
   if (name === 'id') fields.id = value;
+  else if (name === 'event') fields.event = value;
   else if (name === 'data') fields.data = fields.data === undefined ? value : `${fields.data}\n${value}`;
   else if (name === 'retry' && /^\d+$/.test(value)) fields.retry = Number(value);
 }

@@ -4,7 +4,7 @@ import { AbortedError, aborted, NotFoundError, TocsinError, unanswered } from '.
 import { type Named, named } from '../producer/names';
 import { malformed } from './answers';
 import { checked } from './conditions';
-import { messagesOf } from './event-stream';
+import { messagesOf, type StreamMessage } from './event-stream';
 import { parametersFrom } from './pages';
 import { pause, type Retrier } from './retry';
 import { type Open, pathTo } from './transport';
@@ -46,14 +46,28 @@ const LAST_STATES: ReadonlySet<unknown> = new Set(['completed', 'discarded', 'ca
 
 /** Follows; ends when a job that is followed ends. */
 export async function* follow(
-  { open, retrier }: Following,
+  following: Following,
   query: FollowQuery,
-  { onConnection }: FollowOptions,
+  options: FollowOptions,
 ): AsyncGenerator<QueueEvent> {
-  const path = pathOf(query);
   const seen = new Set<string>();
+  const isOfJob = query.job !== undefined;
+  for await (const { data } of received(following, pathOf(query), query.after, { ...options, isOfJob })) {
+    const event = data === undefined ? undefined : eventOf(data);
+    if (!event || isRepeated(event, seen)) continue;
+    yield event;
+    if (isOfJob && isEnd(event)) return;
+  }
+}
+
+/** The messages of a stream, over as many connections as it takes. @param last the place to continue from */
+export async function* received(
+  { open, retrier }: Following,
+  path: string,
+  last: string | undefined,
+  { onConnection, isOfJob }: FollowOptions & { isOfJob: boolean },
+): AsyncGenerator<StreamMessage> {
   const { signal } = retrier;
-  let last = query.after;
   let firstPause = FIRST_PAUSE_MS;
   let failures = 0;
   let wasThere = false;
@@ -69,18 +83,15 @@ export async function* follow(
       isLost = false;
       failures = 0;
       wasThere = true;
-      for await (const { id, data, retry } of messagesOf(body, SILENT_MS)) {
-        firstPause = retry ?? firstPause;
-        last = id || last;
-        const event = data === undefined ? undefined : eventOf(data);
-        if (!event || isRepeated(event, seen)) continue;
-        yield event;
-        if (query.job !== undefined && isEnd(event)) return;
+      for await (const message of messagesOf(body, SILENT_MS)) {
+        firstPause = message.retry ?? firstPause;
+        last = message.id || last;
+        yield message;
       }
     } catch (error) {
       if (signal?.aborted) throw error instanceof AbortedError ? error : aborted(signal, false);
       // A job that is no longer kept has no further events.
-      if (wasThere && query.job !== undefined && error instanceof NotFoundError) return;
+      if (wasThere && isOfJob && error instanceof NotFoundError) return;
       if (error instanceof TocsinError && !error.retryable) throw error;
       const failure = error instanceof TocsinError ? error : brokeOff(error);
       retryAfterMs = failure.retryAfterMs ?? 0;

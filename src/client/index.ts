@@ -100,6 +100,7 @@ export type {
   Throughput,
   TypeStats,
 } from './stats';
+export type { JobStream, StreamChunk, StreamOptions } from './stream';
 export type {
   TargetDetail,
   TargetInQueue,
