@@ -21,6 +21,8 @@
  * | `DATA_LOCATION` | where all data is kept, for ever: `eu`, `us`, `fedramp`, `fedramp-high` | anywhere |
  * | `TOKEN_SECRET` | secret that signs tokens and signal URLs; while it is replaced the new and the old one | none |
  * | `PUBLIC_URL` | where people reach this deployment, for signal URLs | none |
+ * | `LOGIN` | JSON: the identity provider, and what its people may do (`job/login`) | none |
+ * | `LOGIN_SECRET` | secret of this deployment at the identity provider | none |
  * | `TEST_HOOKS` | `true` opens `POST /admin/reset` and test directives | off |
  *
  * A list is separated by commas or spaces, secrets by a space.
@@ -36,6 +38,7 @@ import { defined, type Reader, reader } from './job/envelope/fields';
 import { invalidConfiguration } from './job/errors';
 import { getOrInsert } from './job/get-or-insert';
 import { readListVariable } from './job/list-variable';
+import { type LoginSettings, readLoginSettings } from './job/login';
 import { own } from './job/own';
 import { pseudonyms, type Redactor, readRedactionRules, redactor } from './job/redaction';
 import { RETRY_VARIABLES, variablesLayer } from './job/retry/variables';
@@ -73,6 +76,8 @@ export interface Env {
   DATA_LOCATION?: unknown;
   TOKEN_SECRET?: unknown;
   PUBLIC_URL?: unknown;
+  LOGIN?: unknown;
+  LOGIN_SECRET?: unknown;
 }
 
 /** Who is let in. */
@@ -102,6 +107,7 @@ export interface Config {
   /** Queues that a key without `admin:write` may create in a day. */
   maxNewQueues: number;
   tokens: TokenSettings;
+  login?: LoginSettings;
   version: string;
 }
 
@@ -129,7 +135,7 @@ export const readAccess = once(
 export const readConfig = once(
   (env): Config => ({
     testHooks: hasTestHooks(env),
-    ...defined({ location: locationOf(env) }),
+    ...defined({ location: locationOf(env), login: readLogin(env) }),
     retryVariables: readRetryVariables(env),
     // Of two patterns that fit a job alike, that of the variable counts: it can be changed without a change of code.
     targets: [
@@ -150,6 +156,19 @@ export const readTokens = once(
   ({ TOKEN_SECRET: secrets, PUBLIC_URL: url }): TokenSettings =>
     readTokenSettings(readListVariable('TOKEN_SECRET', secrets), url),
 );
+
+/** How people log in; undefined: with keys alone. @throws {ApiError} 500 `invalid_configuration` */
+export const readLogin = once((env): LoginSettings | undefined => {
+  const login = readLoginSettings(env.LOGIN, env.LOGIN_SECRET);
+  if (!login?.client || readTokens(env).secrets.length > 0) return login;
+  throw invalidConfiguration('LOGIN.client_id needs TOKEN_SECRET, which signs sessions.', { variable: 'TOKEN_SECRET' });
+});
+
+/** What signs sessions. Backends that sign tokens have one half of it. @throws {ApiError} 500 */
+export const readSessions = once((env): TokenSettings => {
+  const own = readLogin(env)?.client?.secret;
+  return { secrets: own === undefined ? [] : readTokens(env).secrets.map((secret) => `${secret}\n${own}`) };
+});
 
 const readLocation = once(({ DATA_LOCATION: given = '' }): DataLocation | undefined => {
   if (given === '') return undefined;

@@ -75,7 +75,7 @@ class KnownKeys {
 }
 
 /** Is `at` less than `ms` ago? Times that lie ahead are of another clock. */
-const isWithin = (ms: number, at: number, now: number) => now >= at && now - at < ms;
+export const isWithin = (ms: number, at: number, now: number) => now >= at && now - at < ms;
 
 /** A key and the end of the secret that was presented, epoch ms or infinity; it may have passed. */
 export type KnownKey = KeyRecord & { end: number };

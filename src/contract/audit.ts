@@ -2,12 +2,19 @@
 import type { Page, PageQuery, Time } from './common';
 import { get } from './route';
 
+/** How the actor was known: `key_id` of a key made at run time, `subject` of a login. */
+interface AuditVia {
+  via?: 'key' | 'login' | 'mcp';
+  key_id?: string;
+  subject?: string;
+}
+
 /** A write of an operator. */
 export interface AuditEntry {
   id: string;
   at: Time;
   /** Whose key it was. `key_hint` tells keys without a name apart; null: none was asked for. */
-  actor: { name: string | null; role: string; key_hint: string | null };
+  actor: { name: string | null; role: string; key_hint: string | null } & AuditVia;
   /** Such as `queue.pause`. */
   action: string;
   /** What was changed: the name of a queue, the id of a job, … */

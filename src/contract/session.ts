@@ -13,8 +13,13 @@ export interface Session {
   /** `custom`: a set of scopes other than the roles. */
   role: Role;
   scopes: readonly Scope[];
-  /** Of a key made at run time: its id, and what it may see; absent: everything. */
+  /** How the caller is known; absent: no key is asked for. */
+  via?: 'key' | 'login';
+  /** The id of a key made at run time. */
   key_id?: string;
+  /** Who has logged in, as the identity provider names them. */
+  subject?: string;
+  /** What the caller may see; absent: everything. */
   bounds?: Bounds;
   /** The server hides parts of what jobs carry from this key. */
   redacts: boolean;
@@ -23,6 +28,13 @@ export interface Session {
 /** A key, for a cookie that no script can read. */
 export interface Login {
   key: string;
+}
+
+/** What the identity provider adds to the address. */
+interface Callback {
+  state?: string;
+  code?: string;
+  error?: string;
 }
 
 /** Below `/ojs/v1/admin`. */
@@ -35,6 +47,10 @@ export const sessions = {
     scope: 'public',
     secrets: { key: 'whole' },
   }),
+  /** Sends a browser to the identity provider. `return_to`: the page of the dashboard that it opens afterwards. */
+  beginLogin: get<{ query: { return_to?: string }; 302: null; errors: 404 }>('/session/login', { scope: 'public' }),
+  /** Where the identity provider sends the browser back to: begins its session. */
+  endLogin: get<{ query: Callback; 302: null; errors: 404 }>('/session/callback', { scope: 'public' }),
   /** Logs a browser out. */
   logOut: del<{ 204: null; errors: 403 }>('/session', { ...DATA, scope: 'public' }),
 };

@@ -13,6 +13,7 @@ export const HINTS = {
   unauthorized: 'Send "Authorization: Bearer <key>" with a key of this deployment.',
   forbidden: 'Use a key that has the scope named in details.required_scope.',
   token_expired: 'Make a new token or URL, or ask for one.',
+  no_role: 'Have one of your groups added to the roles of LOGIN.',
   token_scope: 'Use an API key, or a token that allows this request.',
   outside_key: 'Use a key whose bounds, in details.bounds, contain what is asked for.',
   method_not_allowed: 'Use one of the methods in the Allow header.',

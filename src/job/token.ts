@@ -46,8 +46,13 @@ export interface SignalRights {
 
 const DAY_MS = 86_400_000;
 
-/** The kinds of tokens, and how long each may last, ms. */
-const LONGEST_MS = { tocsin: DAY_MS, 'tocsin:signal': 90 * DAY_MS } as const;
+/** The kinds of tokens, and how long each may last, ms. Sessions and logins under way are cookies. */
+export const LONGEST_MS = {
+  tocsin: DAY_MS,
+  'tocsin:signal': 90 * DAY_MS,
+  'tocsin:session': 8 * 3_600_000,
+  'tocsin:login': 600_000,
+} as const;
 export type Audience = keyof typeof LONGEST_MS;
 
 const DEFAULT_MS = 900_000;
@@ -122,7 +127,7 @@ export interface Issue {
 export async function signToken(
   settings: TokenSettings | undefined,
   audience: Audience,
-  rights: TokenRights | SignalRights,
+  rights: object,
   { end, jti, kid }: Issue,
 ): Promise<string> {
   const secret = settings?.secrets[0] ?? missing('TOKEN_SECRET', 'a secret of at least 32 bytes');
@@ -166,7 +171,7 @@ export async function verifiedToken(
   now: number,
 ): Promise<VerifiedToken | undefined> {
   const [head = '', body = '', signature = '', ...more] = token.length > MAX_TOKEN ? [] : token.split('.');
-  const [header, claims] = [head, body].map((part) => parseObject(textOf(decoded(part))));
+  const [header, claims] = [head, body].map(partOf);
   const signed = decoded(signature);
   if (!header || !claims || !signed || more.length > 0) return undefined;
   // `crit` names what must be understood, and nothing is.
@@ -184,7 +189,13 @@ export async function verifiedToken(
 /** Base64 with the alphabet for URLs, without padding; undefined: it is not. */
 const decoded = (text: string) => (/^[\w-]+$/.test(text) && text.length % 4 !== 1 ? bytesOfBase64Url(text) : undefined);
 
-const textOf = (bytes: Uint8Array | undefined) => (bytes ? new TextDecoder().decode(bytes) : '');
+const partOf = (part: string) => parseObject(new TextDecoder().decode(decoded(part)));
+
+/** Has it the three parts of a JWT? */
+export const isJwt = (text: string): boolean => /^[^.]+\.[^.]+\.[^.]*$/.test(text);
+
+/** Does a JWT say that it is signed as those of this server are? */
+export const isOurKind = (token: string): boolean => partOf(token.split('.', 1)[0] ?? '')?.alg === 'HS256';
 
 /** Least length of a secret, in bytes. */
 const MIN_SECRET = 32;

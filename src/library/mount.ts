@@ -1,7 +1,7 @@
 import { Hono } from 'hono';
 import { routePath } from 'hono/route';
 import type { Env } from '../config';
-import { COOKIE, SECURE_COOKIE } from '../http/session/identify';
+import { COOKIES, isForWholeHost } from '../http/session/cookies';
 
 /** Paths of a Worker that has others as well. */
 export function isOurs(path: string): boolean {
@@ -54,12 +54,12 @@ function moved(response: Response, base: string): Response {
  */
 function ownCookie(cookie: string, base: string): string {
   const named = cookie.replace('=', `${suffixOf(base)}=`);
-  return cookie.startsWith(SECURE_COOKIE) ? named : named.replace(/; Path=\/(?=;|$)/, `; Path=${base}/`);
+  return isForWholeHost(cookie) ? named : named.replace(/; Path=\/(?=;|$)/, `; Path=${base}/`);
 }
 
 /** A request's cookies for the queue: its own without the path in the name, none of another queue. */
 function cookiesOf(header: string, base: string): string {
-  const outside = new Map([COOKIE, SECURE_COOKIE].map((name) => [name + suffixOf(base), name]));
+  const outside = new Map(COOKIES.map((name) => [name + suffixOf(base), name]));
   const cookies = header.split(';').map((cookie) => cookie.trim().split(/=(.*)/s));
   const own = cookies.flatMap(([name = '', value = '']) =>
     outside.has(name) ? [`${outside.get(name)}=${value}`] : [],

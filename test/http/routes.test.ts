@@ -243,6 +243,8 @@ DELETE /ojs/v1/admin/queues/:name/jobs admin:purge
 GET /ojs/v1/admin/audit admin:read
 GET /ojs/v1/admin/session key
 POST /ojs/v1/admin/session public
+GET /ojs/v1/admin/session/login public
+GET /ojs/v1/admin/session/callback public
 DELETE /ojs/v1/admin/session public
 GET /ojs/v1/admin/keys admin:keys
 POST /ojs/v1/admin/keys admin:keys

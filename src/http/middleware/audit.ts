@@ -5,7 +5,7 @@
  * If the row cannot be written, even the second time, the operation stands. The answer has a `Warning`, and the whole
  * entry goes to the Worker's logs.
  */
-import { isObject } from '../../job/envelope/fields';
+import { defined, isObject } from '../../job/envelope/fields';
 import { withoutSecrets } from '../../job/secrets';
 import { cut } from '../../job/text';
 import type { AuditEntry } from '../../rpc/audit';
@@ -48,11 +48,11 @@ function mayHaveChanged(c: AppContext, { status, headers }: Response): boolean {
 }
 
 function entryOf(c: AppContext, action: string, status: number, secrets: Rules['secrets'] = {}): AuditEntry {
-  const { name, role, key_hint } = c.get('caller') as Caller;
+  const { name, role, key_hint, via, key_id, subject } = c.get('caller') as Caller;
   const [sent, answer] = [c.get('sent'), c.get('answer')];
   return {
     at: Date.now(),
-    actor: { name, role, key_hint },
+    actor: { name, role, key_hint, ...defined({ via: viaTool(c) ? ('mcp' as const) : via, key_id, subject }) },
     ...describeWrite({
       action,
       named: c.get('named') ?? Object.values(c.req.param() as Record<string, string>)[0],

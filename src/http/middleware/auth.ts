@@ -4,6 +4,7 @@ import { refusal } from '../../job/errors';
 import { type Caller, seesEverything } from '../context';
 import type { Check } from '../route';
 import { ANYONE, identify, isKey, presentedToken } from '../session/identify';
+import { callerByLogin } from '../session/login';
 import { callerOf, shownBy, tokenIn } from '../tokens/bearer';
 
 export const authentication: Check = async (c, rules) => {
@@ -11,7 +12,9 @@ export const authentication: Check = async (c, rules) => {
   if (needed === 'public') return undefined;
   const token = tokenIn(c);
   const isToken = token !== undefined && !(await isKey(c, token));
-  const caller = isToken ? await callerOf(c, token, rules) : await identify(c, () => presentedToken(c));
+  const caller = isToken
+    ? await callerOf(c, token, rules)
+    : ((await callerByLogin(c)) ?? (await identify(c, () => presentedToken(c))));
   if (!isToken && needed !== 'key' && !caller.scopes.includes(needed)) {
     throw refusal(403, 'forbidden', `This API key lacks the scope ${needed}.`, { details: { required_scope: needed } });
   }

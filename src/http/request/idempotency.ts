@@ -21,7 +21,7 @@ export async function readIdempotency(
   body: JsonObject,
   inBody?: unknown,
 ): Promise<IdempotencyKey | undefined> {
-  const { token, bounds, key_id, key_hint } = c.get('caller') ?? {};
+  const { token, bounds, key_id, subject, key_hint } = c.get('caller') ?? {};
   const header = token ? `token:${token.jti}` : c.req.header(HEADER);
   let key: string | undefined;
   if (header !== undefined) {
@@ -37,7 +37,8 @@ export async function readIdempotency(
   const { idempotency_key: _, ...asked } = body;
   const hash = await fingerprintOf({ method: c.req.method, path: c.req.path, body: asked });
   // What a key with bounds did is not answered to others.
-  return { key: bounds ? `${key_id ?? key_hint}:${key}` : key, hash };
+  const by = subject === undefined ? (key_id ?? key_hint) : `login:${subject}`;
+  return { key: bounds ? `${by}:${key}` : key, hash };
 }
 
 /**

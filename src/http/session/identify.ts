@@ -8,15 +8,17 @@
  * this machine.
  */
 
-import { getCookie } from 'hono/cookie';
 import { findKey, keyWithId } from '../../across/known-keys';
-import { readAccess } from '../../config';
+import { readAccess, readLogin } from '../../config';
 import { type ApiKey, roleOf, SCOPES } from '../../job/access';
 import { hexOf, sha256Of } from '../../job/bytes';
 import { defined } from '../../job/envelope/fields';
 import { type ApiError, refusal } from '../../job/errors';
 import { isKeyId, type KeyMembers, keyIdIn } from '../../job/keys';
 import type { AppContext, Caller } from '../context';
+import { mountPrefix } from '../request/path';
+import { ADMIN_PREFIX } from '../route';
+import { COOKIE, cookieIn } from './cookies';
 
 /** URLs of a loopback host; nothing may come between it and its port or path. */
 const LOOPBACK = /^https?:\/\/(localhost|127\.0\.0\.1|\[::1\])(:\d+)?(?=[/?#]|$)/i;
@@ -25,12 +27,6 @@ const LOOPBACK = /^https?:\/\/(localhost|127\.0\.0\.1|\[::1\])(:\d+)?(?=[/?#]|$)
 const LOOPBACK_HOST = /^(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/i;
 
 const PARAMETER = 'access_token';
-
-/** The cookie of a key, and its name on HTTPS: with this prefix no other host, such as a sibling domain, can set it. */
-export const COOKIE = 'tocsin_key';
-export const SECURE_COOKIE = `__Host-${COOKIE}`;
-
-export const isSecure = (c: AppContext): boolean => new URL(c.req.url).protocol === 'https:';
 
 /** A caller that needs no key may do everything. */
 export const ANYONE: Caller = { open: true, name: null, role: 'admin', scopes: SCOPES, key_hint: null };
@@ -42,7 +38,7 @@ export const ANYONE: Caller = { open: true, name: null, role: 'admin', scopes: S
  */
 export async function identify(c: AppContext, presented: () => string | undefined): Promise<Caller> {
   const { apiKeys, localhost, localhostSecret } = readAccess(c.env);
-  if (apiKeys.length === 0 && keyIdIn(sentToken(c)) === undefined) {
+  if (apiKeys.length === 0 && keyIdIn(sentToken(c)) === undefined && !readLogin(c.env)) {
     // A server may make the URL of what the client says in other headers, so `Host` is judged itself.
     const isLocal =
       LOOPBACK.test(c.req.url) &&
@@ -53,7 +49,7 @@ export async function identify(c: AppContext, presented: () => string | undefine
     return ANYONE;
   }
   const token = presented();
-  if (token === undefined) throw unauthorized('An API key is required.');
+  if (token === undefined) throw loginNeeded(c, 'An API key is required.');
   const caller = (await callerWith(apiKeys, token)) ?? (await callerMade(c, token));
   if (caller === undefined) throw unauthorized('This API key is not known.');
   return caller;
@@ -83,12 +79,16 @@ export function sentToken(c: AppContext): string | undefined {
 export function presentedToken(c: AppContext): string | undefined {
   const sent = sentToken(c);
   if (sent !== undefined || c.req.header('Authorization') !== undefined) return sent;
-  const cookie = getCookie(c, isSecure(c) ? SECURE_COOKIE : COOKIE);
-  if (cookie !== undefined && !mayUseCookie(c)) {
-    const hint = 'Send the key as "Authorization: Bearer <key>", or an Origin header that names this server.';
-    throw unauthorized('The cookie counts only in requests of pages of this server.', hint);
-  }
+  const cookie = cookieIn(c, COOKIE);
+  if (cookie !== undefined) ownPagesOnly(c, 'The cookie');
   return cookie;
+}
+
+/** For what browsers, or the proxy before this server, add by themselves. @throws {ApiError} 401 */
+export function ownPagesOnly(c: AppContext, what: string): void {
+  if (mayUseCookie(c)) return;
+  const hint = 'Send the key as "Authorization: Bearer <key>", or an Origin header that names this server.';
+  throw unauthorized(`${what} counts only in requests of pages of this server.`, hint);
 }
 
 /**
@@ -124,13 +124,13 @@ async function callerMade(c: AppContext, token: string): Promise<Caller | undefi
 }
 
 const callerOfKey = ({ id, name, scopes, bounds }: KeyMembers & { id: string }): Caller =>
-  defined({ open: false, name, role: roleOf(scopes), scopes, key_hint: id, key_id: id, bounds });
+  defined({ open: false, name, role: roleOf(scopes), scopes, key_hint: id, via: 'key' as const, key_id: id, bounds });
 
-/** Has the key of this request, or its token, ended since? A key of `API_KEYS` has not. */
+/** Has the key of this request, its token or its login, ended since? A key of `API_KEYS` has not. */
 export async function hasEnded(c: AppContext): Promise<boolean> {
-  const { token, key_id: id, key_hash: hash } = c.get('caller') ?? ANYONE;
+  const { token, end = token?.end, key_id: id, key_hash: hash } = c.get('caller') ?? ANYONE;
   const now = Date.now();
-  if (token && token.end <= now) return true;
+  if (end !== undefined && end <= now) return true;
   // Where this cannot be known for too long, the client may come back and be refused.
   return id !== undefined && !(await keyWithId(c.env, id, now, hash).catch(() => undefined));
 }
@@ -174,10 +174,17 @@ async function callerWith(keys: readonly ApiKey[], token: string): Promise<Calle
 async function knownBy({ key, scopes, name, bounds }: ApiKey): Promise<Known> {
   const digest = await sha256Of(key);
   const hint = hexOf(digest.subarray(0, 3));
-  const caller = { open: false, name: name ?? null, role: roleOf(scopes), scopes, key_hint: hint };
+  const caller = { open: false, name: name ?? null, role: roleOf(scopes), scopes, key_hint: hint, via: 'key' as const };
   return { digest, caller: bounds ? { ...caller, bounds } : caller };
 }
 
-export function unauthorized(message: string, hint?: string): ApiError {
-  return refusal(401, 'unauthorized', message, { hint, headers: { 'WWW-Authenticate': 'Bearer' } });
+export function unauthorized(message: string, hint?: string, details?: Record<string, unknown>): ApiError {
+  return refusal(401, 'unauthorized', message, { hint, details, headers: { 'WWW-Authenticate': 'Bearer' } });
+}
+
+/** 401 with the path at which a browser logs in, if there is one. */
+export function loginNeeded(c: AppContext, message: string): ApiError {
+  if (!readLogin(c.env)?.client) return unauthorized(message);
+  const login = `${mountPrefix(c)}${ADMIN_PREFIX}/session/login`;
+  return unauthorized(message, 'Send a key as "Authorization: Bearer <key>", or log in with a browser.', { login });
 }

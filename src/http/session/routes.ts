@@ -2,8 +2,7 @@
  * The login of a browser: the key goes into a cookie that scripts cannot read and other sites cannot use. There is no
  * session besides it: removing a key ends its logins.
  */
-import { generateCookie } from 'hono/cookie';
-import { readAccess, readConfig } from '../../config';
+import { readAccess, readConfig, readLogin } from '../../config';
 import { sessions } from '../../contract/session';
 import { defined } from '../../job/envelope/fields';
 import { invalidRequest, refusal } from '../../job/errors';
@@ -11,7 +10,9 @@ import { type AppContext, type Caller, json, noContent, seesEverything } from '.
 import { readBody } from '../request/body';
 import { serve } from '../route';
 import { attempts } from './attempts';
-import { COOKIE, clientAddress, identify, isOwnOrigin, isSecure, SECURE_COOKIE } from './identify';
+import { beginLogin, endLogin } from './code-flow';
+import { COOKIE, cookieOf } from './cookies';
+import { clientAddress, identify, isOwnOrigin } from './identify';
 
 /** Longest key that is read, in characters: a cookie holds no more. And the body around it, in bytes. */
 const MAX_KEY = 3_000;
@@ -20,13 +21,16 @@ const MAX_LOGIN_BYTES = 4_096;
 export const adminSessionRoutes = serve(sessions, {
   show: (c) => show(c, c.get('caller') as Caller),
   logIn,
+  beginLogin,
+  endLogin,
   logOut,
 });
 
 async function logIn(c: AppContext) {
   refuseForeignPages(c);
   // If no key is required there is none to guess.
-  const isGuess = c.get('caller') === undefined && readAccess(c.env).apiKeys.length > 0;
+  const isClosed = readAccess(c.env).apiKeys.length > 0 || readLogin(c.env) !== undefined;
+  const isGuess = c.get('caller') === undefined && isClosed;
   const forgive = isGuess ? attempts.begin(clientAddress(c), Date.now()) : undefined;
   const { key } = await readBody(c, MAX_LOGIN_BYTES);
   if (typeof key !== 'string' || key === '' || key.length > MAX_KEY) {
@@ -35,30 +39,20 @@ async function logIn(c: AppContext) {
   const caller = c.get('caller') ?? (await identify(c, () => key));
   forgive?.();
   // If no key is required there is nothing to remember.
-  return show(c, caller, caller.open ? {} : cookie(c, key));
+  return show(c, caller, caller.open ? {} : { 'Set-Cookie': cookieOf(c, COOKIE, key) });
 }
 
 function logOut(c: AppContext) {
   refuseForeignPages(c);
-  return noContent(c, cookie(c, '', 0));
+  return noContent(c, { 'Set-Cookie': cookieOf(c, COOKIE, '', { maxAge: 0 }) });
 }
 
 function show(c: AppContext, caller: Caller, headers: Record<string, string> = {}) {
-  const { open, name, role, scopes, key_id, bounds } = caller;
+  const { open, name, role, scopes, via, key_id, subject, bounds } = caller;
   const redacts = readConfig(c.env).redact !== undefined && !seesEverything(caller);
-  const who = { authenticated: true as const, open, name, role, scopes, ...defined({ key_id, bounds }), redacts };
+  const known = defined({ via, key_id, subject, bounds });
+  const who = { authenticated: true as const, open, name, role, scopes, ...known, redacts };
   return json(c, who, 200, { 'Cache-Control': 'no-store', ...headers });
-}
-
-/**
- * The header that sets the cookie. A browser accepts it on plain localhost only without `Secure`.
- * @param maxAge seconds; 0 removes it
- */
-function cookie(c: AppContext, key: string, maxAge?: number) {
-  const secure = isSecure(c);
-  const lasting = maxAge === undefined ? {} : { maxAge };
-  const options = { path: '/', httpOnly: true, sameSite: 'Strict', secure, ...lasting } as const;
-  return { 'Set-Cookie': generateCookie(secure ? SECURE_COOKIE : COOKIE, key, options) };
 }
 
 /** A foreign page must not replace the reader's key by its own. */

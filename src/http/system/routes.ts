@@ -48,7 +48,7 @@ const SHOWN = [
 ] as const;
 
 /** For these only whether they are set. `HANDLERS` may hold secrets; its mappings are shown as targets. */
-const HIDDEN = ['API_KEYS', 'HANDLERS', 'TARGET_SECRET', 'TOKEN_SECRET'] as const;
+const HIDDEN = ['API_KEYS', 'HANDLERS', 'TARGET_SECRET', 'TOKEN_SECRET', 'LOGIN', 'LOGIN_SECRET'] as const;
 
 async function showConfiguration(c: AppContext) {
   const { env } = c;
@@ -58,7 +58,7 @@ async function showConfiguration(c: AppContext) {
   return json(c, {
     version: config.version,
     access: {
-      open_to_localhost: localhost && apiKeys.length === 0,
+      open_to_localhost: localhost && apiKeys.length === 0 && !config.login,
       allowed_origins: [...origins],
       keys: apiKeys.map(renderKey),
     },

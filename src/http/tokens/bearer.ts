@@ -1,9 +1,17 @@
-import { readTokens } from '../../config';
+import { readLogin, readTokens } from '../../config';
 import { defined, isObject, readName } from '../../job/envelope/fields';
 import { type ApiError, refusal } from '../../job/errors';
 import { own } from '../../job/own';
 import { type Redactor, UNKNOWN_MEMBERS } from '../../job/redaction';
-import { type Audience, readTokenRights, type TokenRights, type VerifiedToken, verifiedToken } from '../../job/token';
+import {
+  type Audience,
+  isJwt,
+  isOurKind,
+  readTokenRights,
+  type TokenRights,
+  type VerifiedToken,
+  verifiedToken,
+} from '../../job/token';
 import type { AppContext, Caller } from '../context';
 import type { Rules } from '../route';
 import { attempts } from '../session/attempts';
@@ -12,7 +20,9 @@ import { clientAddress, keyWithHint, sentToken, unauthorized } from '../session/
 /** What may be a token in a request, if this deployment has tokens. @throws {ApiError} 500 `invalid_configuration` */
 export function tokenIn(c: AppContext): string | undefined {
   const sent = sentToken(c);
-  return sent && /^[^.]+\.[^.]+\.[^.]*$/.test(sent) && readTokens(c.env).secrets.length > 0 ? sent : undefined;
+  if (sent === undefined || !isJwt(sent) || readTokens(c.env).secrets.length === 0) return undefined;
+  // Others are for the identity provider to judge.
+  return isOurKind(sent) || !readLogin(c.env) ? sent : undefined;
 }
 
 /** What the rights of a token need of the key that made it. */
@@ -38,20 +48,23 @@ function allows(c: AppContext, { job, read, signals, enqueue }: TokenRights, rig
   return right === 'read' ? read === true : signals?.includes(c.req.param('name') ?? '') === true;
 }
 
+/** Refuses what is not valid, as a failed login. @throws {ApiError} `invalid`; 429 */
+export function refuseForged(c: AppContext, invalid: ApiError): never {
+  attempts.begin(clientAddress(c), Date.now());
+  console.warn(`${c.get('requestId')} ${c.req.method}: a token that is not valid was refused`);
+  throw invalid;
+}
+
 /** A token with a right signature, and the key that made it, if any. A forged one counts as a failed login. */
 export async function verified(
   c: AppContext,
   token: string,
   audience: Audience,
   invalid: ApiError,
+  settings = readTokens(c.env),
 ): Promise<VerifiedToken & { maker?: Caller }> {
-  const now = Date.now();
-  const found = await verifiedToken(readTokens(c.env), token, audience, now);
-  if (!found) {
-    attempts.begin(clientAddress(c), now);
-    console.warn(`${c.get('requestId')} ${c.req.method}: a token that is not valid was refused`);
-    throw invalid;
-  }
+  const found = await verifiedToken(settings, token, audience, Date.now());
+  if (!found) refuseForged(c, invalid);
   const { kid } = found;
   const maker = kid === undefined ? undefined : await keyWithHint(c, kid);
   if (kid !== undefined && !maker) throw invalid;

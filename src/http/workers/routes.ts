@@ -168,7 +168,8 @@ async function connectWorker(c: AppContext) {
   if (!offered.includes(SUBPROTOCOL)) {
     throw invalidRequest('Sec-WebSocket-Protocol', `Offer the subprotocol ${SUBPROTOCOL}.`, { offered });
   }
-  if (c.get('caller')?.key_id !== undefined) {
+  const { key_id, end } = c.get('caller') ?? {};
+  if (key_id !== undefined || end !== undefined) {
     const hint = 'Fetch and report over HTTP: POST /ojs/v1/workers/fetch. Clients do so without a socket.';
     throw refusal(403, 'forbidden', 'Sockets of workers need a key of API_KEYS.', { hint });
   }

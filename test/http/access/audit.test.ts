@@ -57,7 +57,7 @@ describe('a write by an operator', () => {
         {
           id: 'audit-1',
           at: expect.stringMatching(/^20\d\d-.*Z$/),
-          actor: { name: 'Olga', role: 'operator', key_hint: expect.stringMatching(/^[0-9a-f]{6}$/) },
+          actor: { name: 'Olga', role: 'operator', key_hint: expect.stringMatching(/^[0-9a-f]{6}$/), via: 'key' },
           action: 'queue.pause',
           target: queue,
           filter: null,

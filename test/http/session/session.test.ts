@@ -33,6 +33,7 @@ describe('a role', () => {
       name: 'Vera',
       role: 'viewer',
       scopes: ['data:read', 'admin:read', 'metrics:read'],
+      via: 'key',
       redacts: false,
     });
     expect(await of('o')).toMatchObject({ name: null, role: 'operator' });
