@@ -1,4 +1,6 @@
 import { useEffect } from 'preact/hooks';
+import { accountLogin } from '../core/api';
+import { writeQuery } from '../core/router';
 import { login } from '../core/session';
 import { Form, TextField, textIn } from './form';
 import { Bell } from './icon';
@@ -7,10 +9,17 @@ export function Login() {
   useEffect(() => {
     document.title = 'Sign in · Tocsin';
   }, []);
+  const account = accountLogin.value && new URL(accountLogin.value);
+  if (account) writeQuery(account, { return_to: location.pathname + location.search });
   return (
     <main class="login">
       <Bell size={40} />
       <h1>Tocsin</h1>
+      {account && (
+        <a class="button primary" href={account.href}>
+          Sign in with your account
+        </a>
+      )}
       <Form action="Sign in" onSubmit={(form) => login(textIn(form, 'key'))}>
         <TextField
           name="key"

@@ -21,6 +21,9 @@ export class ApiFailure extends Error {
 /** True once the server has asked for a key. */
 export const needsLogin = signal(false);
 
+/** Where people log in with an account, as the server says when it asks for a key; undefined: nowhere. */
+export const accountLogin = signal<URL | undefined>(undefined);
+
 interface CallOptions {
   query?: Query;
   body?: unknown;
@@ -73,14 +76,16 @@ function read(text: string): unknown {
 }
 
 function failureOf(status: number, answer: unknown): ApiFailure {
-  if (status === 401) needsLogin.value = true;
   const { error } = (answer ?? {}) as { error?: Record<string, unknown> };
   const text = (name: string) => (typeof error?.[name] === 'string' ? (error[name] as string) : undefined);
+  const details = (error?.details ?? {}) as Readonly<Record<string, unknown>>;
+  if (status === 401) needsLogin.value = true;
+  if (status === 401 && details.login) accountLogin.value = new URL('admin/session/login', API);
   return new ApiFailure(
     status,
     text('code') ?? 'failed',
     text('message') ?? `The server answered ${status}.`,
-    (error?.details ?? {}) as Record<string, unknown>,
+    details,
     text('hint'),
     text('request_id'),
   );

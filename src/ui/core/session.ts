@@ -37,4 +37,6 @@ export async function logout(): Promise<void> {
   await api.del('admin/session');
   session.value = undefined;
   needsLogin.value = true;
+  // Says where people log in; behind a proxy they still are.
+  await loadSession();
 }

@@ -72,11 +72,13 @@ export function dashboard() {
      * @param {number} [options.width] of the window
      * @param {string} [options.key] signs in at the server that asks for keys
      * @param {boolean} [options.closed] opens it at that server, without a key
+     * @param {boolean} [options.people] opens it at the server whose people log in at an identity provider
      * @param {RegExp} [options.expect] messages of errors that belong to the test
      * @param {(page: import('playwright-core').Page) => Promise<void>} [options.prepare] before the page is loaded
      */
-    async newPage(path, { theme = 'light', width = 1280, key, closed = false, expect, prepare } = {}) {
-      const base = key || closed ? held.servers.closed : held.servers.open;
+    async newPage(path, { theme = 'light', width = 1280, key, closed = false, people = false, expect, prepare } = {}) {
+      const { servers } = held;
+      const base = people ? servers.people : key || closed ? servers.closed : servers.open;
       const context = await held.browser.newContext({
         baseURL: base,
         colorScheme: theme,
@@ -105,6 +107,8 @@ export function dashboard() {
     },
     /** A request to the API of the open server that must succeed; its answer. */
     call: (method, path, body) => request(held.servers.open, method, path, body),
+    /** As `call`, of the server whose people log in, with a key. */
+    callPeople: (key, method, path, body) => request(held.servers.people, method, path, body, key),
     /** As `call`, of the server that asks for keys. */
     callClosed: (key, method, path, body) => request(held.servers.closed, method, path, body, key),
   };

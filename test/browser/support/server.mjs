@@ -1,6 +1,6 @@
 /**
- * The servers that the dashboard is tested against: one workerd, with an open queue at one port and one that asks for keys at
- * another. They are made once for all files of tests.
+ * The servers that the dashboard is tested against: one workerd, with an open queue at one port, one that asks for keys at another
+ * and one whose people log in at an identity provider. They are made once for all files of tests.
  */
 import { spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { writeBuilt } from '../../../.ci/ui.mjs';
 import { bundle, classes, freePort } from '../../crash/server.mjs';
+import { loginAt, startIssuer } from './issuer.mjs';
 
 const workerd = createRequire(import.meta.url)('workerd').default;
 
@@ -43,11 +44,17 @@ const queue = (name, handlers, bindings) => `const ${name} :Workerd.Worker = (
 const signalUrls = (port) =>
   `(name = "TOKEN_SECRET", text = "${'browser-tests-'.repeat(3)}"), (name = "PUBLIC_URL", text = "http://127.0.0.1:${port}"),`;
 
-const configuration = (open, closed, handlers) => `using Workerd = import "/workerd/workerd.capnp";
+const LOGIN_SECRET = 'login-secret-of-tests';
+
+const login = (issuer) =>
+  `(name = "LOGIN", json = ${text(text(loginAt(issuer)))}), (name = "LOGIN_SECRET", text = "${LOGIN_SECRET}"),`;
+
+const configuration = ({ open, closed, people }, issuer, handlers) => `using Workerd = import "/workerd/workerd.capnp";
 const config :Workerd.Config = (
   services = [
     (name = "open", worker = .open),
     (name = "closed", worker = .closed),
+    (name = "people", worker = .people),
     (name = "handler", worker = .handler),
     (name = "internet", network = (allow = ["public", "private"], tlsOptions = (trustBrowserCas = true))),
     (name = "state", disk = (path = "state", writable = true)),
@@ -55,10 +62,12 @@ const config :Workerd.Config = (
   sockets = [
     (name = "open", address = "127.0.0.1:${open}", http = (), service = "open"),
     (name = "closed", address = "127.0.0.1:${closed}", http = (), service = "closed"),
+    (name = "people", address = "127.0.0.1:${people}", http = (), service = "people"),
   ],
 );
 ${queue('open', handlers, `(name = "ALLOW_LOCALHOST", text = "true"), (name = "TEST_HOOKS", text = "true"), ${signalUrls(open)}`)}
 ${queue('closed', handlers, `(name = "API_KEYS", text = ${text(text(API_KEYS))}), (name = "REDACT", text = "password"), (name = "TEST_HOOKS", text = "true"),`)}
+${queue('people', handlers, `(name = "API_KEYS", text = ${text(text(API_KEYS))}), ${login(issuer)} ${signalUrls(people)}`)}
 const handler :Workerd.Worker = (
   modules = [(name = "handler.js", esModule = embed "handler.js")],
   compatibilityDate = "2026-05-03",
@@ -67,7 +76,7 @@ const handler :Workerd.Worker = (
 
 /**
  * @param {{ handlers: Record<string, string>, entry: string }} [work] which types run in the handler Worker, and its module
- * @returns {Promise<{ open: string, closed: string, stop: () => Promise<void> }>} base URLs
+ * @returns {Promise<{ open: string, closed: string, people: string, stop: () => Promise<void> }>} base URLs
  */
 export async function startServers({ handlers, entry } = WORK) {
   await writeBuilt();
@@ -75,8 +84,9 @@ export async function startServers({ handlers, entry } = WORK) {
   mkdirSync(join(folder, 'state'));
   bundle('src/index.ts', join(folder, 'queue.js'));
   bundle(entry, join(folder, 'handler.js'));
-  const [open, closed] = [await freePort(), await freePort()];
-  writeFileSync(join(folder, 'config.capnp'), configuration(open, closed, handlers));
+  const [open, closed, people] = [await freePort(), await freePort(), await freePort()];
+  const issuer = await startIssuer(await freePort(), LOGIN_SECRET);
+  writeFileSync(join(folder, 'config.capnp'), configuration({ open, closed, people }, issuer.url, handlers));
   const child = spawn(workerd, ['serve', join(folder, 'config.capnp')], {
     cwd: folder,
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -100,10 +110,11 @@ export async function startServers({ handlers, entry } = WORK) {
   return {
     open: url(open),
     closed: url(closed),
+    people: url(people),
     stop: async () => {
       process.off('exit', kill);
       kill();
-      await ended;
+      await Promise.all([ended, issuer.stop()]);
       rmSync(folder, { recursive: true, force: true });
     },
   };
