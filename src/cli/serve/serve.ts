@@ -61,7 +61,8 @@ export async function serve(terminal: Terminal, cwd: string, options: ServeOptio
   const keys = countKeys(variables.queue.API_KEYS ?? workers[0]?.vars.API_KEYS);
   const named = [...Object.keys(variables.shared), ...Object.keys(workers[0]?.vars ?? {})];
   for (const warning of misspelt(named)) log.warn(warning);
-  if (keys === 0) openLoopback(variables.queue, options);
+  const isOpen = keys === 0 && !(variables.queue.LOGIN ?? workers[0]?.vars.LOGIN);
+  if (isOpen) openLoopback(variables.queue, options);
   const tls = tlsOf(options);
 
   const folder = openFolder(options.state, cluster?.bucket);
@@ -111,7 +112,7 @@ export async function serve(terminal: Terminal, cwd: string, options: ServeOptio
       const names = workers.map(({ name }) => name);
       const facts = { url: address, dashboard, state: folder.path, ...(cluster && { cluster: cluster.bucket }) };
       log.info(message, { ...facts, keys, workers: names, workerd: version });
-      if (keys === 0) log.warn('no key is set: every caller of this address may do everything; set API_KEYS');
+      if (isOpen) log.warn('no key is set: every caller of this address may do everything; set API_KEYS');
     };
     runtime = new Runtime({
       ...{ binary, file, folder, log, now: terminal.now, host: hostText(options.host) },

@@ -23,6 +23,8 @@ export const OF_THE_QUEUE: readonly string[] = [
   'DATA_LOCATION',
   'TOKEN_SECRET',
   'PUBLIC_URL',
+  'LOGIN',
+  'LOGIN_SECRET',
 ];
 
 type Values = Record<string, string>;
