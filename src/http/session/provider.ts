@@ -20,6 +20,7 @@ const TIMEOUT_MS = 5_000;
 const MAX_BYTES = 262_144;
 /** What clocks may differ by, seconds. */
 const SKEW = 60;
+const ALGORITHMS = ['RS256', 'ES256', 'EdDSA'];
 
 /** What a provider publishes; its discovery document is empty where `LOGIN` needs nothing of it. */
 interface Metadata {
@@ -32,6 +33,7 @@ class Provider {
   /** When the last request began that got an answer; and when the last one of all did, epoch ms. */
   private loadedAt = Number.NEGATIVE_INFINITY;
   private askedAt = Number.NEGATIVE_INFINITY;
+  private failed = false;
 
   constructor(private readonly login: LoginSettings) {}
 
@@ -39,13 +41,13 @@ class Provider {
   async claimsOf(jwt: string, audience = this.login.audience): Promise<JWTPayload | undefined> {
     const now = Date.now();
     const { issuer } = this.login;
-    const rules = { issuer, audience, clockTolerance: SKEW, requiredClaims: ['exp'], currentDate: new Date(now) };
-    const verify = async () =>
-      await jwtVerify(jwt, (await this.current(now)).keys, { ...rules, algorithms: ['RS256', 'ES256', 'EdDSA'] });
+    const rules = { issuer, audience, algorithms: ALGORITHMS, clockTolerance: SKEW, requiredClaims: ['exp'] };
     try {
-      return (await this.again(verify, now)).payload;
+      return (await jwtVerify(jwt, (await this.current(now)).keys, { ...rules, currentDate: new Date(now) })).payload;
     } catch (error) {
       if (apiErrorData(error)) throw error;
+      if (error instanceof errors.JWKSNoMatchingKey && (await this.load(now)))
+        return await this.claimsOf(jwt, audience);
       if (!(error instanceof errors.JOSEError)) console.error('tocsin: a key of the identity provider fails:', error);
       return undefined;
     }
@@ -83,16 +85,6 @@ class Provider {
     }
   }
 
-  /** Verifies, a second time with new keys if the key is not known. */
-  private async again<T>(verify: () => Promise<T>, now: number): Promise<T> {
-    try {
-      return await verify();
-    } catch (error) {
-      if (error instanceof errors.JWKSNoMatchingKey && (await this.load(now))) return await verify();
-      throw error;
-    }
-  }
-
   private async current(now: number): Promise<Metadata> {
     if (!isWithin(KEYS_MS, this.loadedAt, now)) await this.load(now);
     if (this.metadata && isWithin(USABLE_MS, this.loadedAt, now)) return this.metadata;
@@ -101,14 +93,18 @@ class Provider {
 
   /** @returns whether there is newer metadata now */
   private async load(now: number): Promise<boolean> {
-    if (isWithin(AGAIN_MS, this.askedAt, now)) return false;
+    // The first requests of an isolate come together, and each needs an answer of its own.
+    const isFirst = !this.failed && !isWithin(USABLE_MS, this.loadedAt, now);
+    if (!isFirst && isWithin(AGAIN_MS, this.askedAt, now)) return false;
     this.askedAt = now;
     try {
       this.metadata = await metadataOf(this.login);
       this.loadedAt = now;
+      this.failed = false;
       return true;
     } catch (error) {
       console.error('tocsin: the identity provider cannot be asked:', error);
+      this.failed = true;
       return false;
     }
   }

@@ -328,6 +328,12 @@ describe('the keys of the provider', () => {
     expect(asked()).toBe(2);
   });
 
+  it('are there for all requests that come together first', async () => {
+    const [queue, jwt] = [withLogin(), await issuer.sign()];
+    const answers = await Promise.all(Array.from({ length: 5 }, () => code(queue, bearer(jwt))));
+    expect(answers.map(([status]) => status)).toEqual([200, 200, 200, 200, 200]);
+  });
+
   it('are asked for again for one that is not known, each 30 seconds at most', async () => {
     clock.set(T0);
     const queue = withLogin();
