@@ -9,6 +9,7 @@ import { parseObject } from '../../job/envelope/fields';
 import { apiErrorData, unavailable } from '../../job/errors';
 import { getOrInsert } from '../../job/get-or-insert';
 import { isSecureUrl, type LoginSettings } from '../../job/login';
+import { quote } from '../../job/text';
 
 /** The age at which keys are asked for again, ms. */
 const KEYS_MS = 600_000;
@@ -79,8 +80,8 @@ class Provider {
     try {
       return await fetchJson(await this.addressOf('token_endpoint'), { method: 'POST', headers, body });
     } catch (error) {
-      if (error instanceof Refused) return undefined;
       console.error('tocsin: the identity provider takes no code:', error);
+      if (error instanceof Refused) return undefined;
       throw apiErrorData(error) ? error : unreachable();
     }
   }
@@ -129,7 +130,7 @@ async function fetchJson(url: string, init: RequestInit = {}): Promise<Record<st
   const { text, isWhole } = await readText(response, MAX_BYTES);
   const answer = isWhole && response.ok ? parseObject(text) : undefined;
   if (answer) return answer;
-  const message = `${new URL(url).host} answers ${response.status}, or no JSON.`;
+  const message = `${new URL(url).host} answers ${response.status}: ${quote(text)}`;
   throw [400, 401, 403].includes(response.status) ? new Refused(message) : new Error(message);
 }
 

@@ -135,6 +135,7 @@ function EntryDrawer({ of: entry }: { of: AuditEntry }) {
           ['When', <span class="mono lines">{absolute(Date.parse(at))}</span>],
           ['Who', <Actor of={actor} />],
           ['Key', actor.key_hint && <span class="mono">{actor.key_hint}…</span>],
+          ['Login', actor.subject && <span class="mono">{actor.subject}</span>],
           ['Target', target !== null && <Target {...{ action, target }} />],
           ['Count', count !== null && <Count value={count} exact />],
           ['Answer', <Badge look={[status < 300 ? 'green' : 'red']} text={status} />],
