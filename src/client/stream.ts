@@ -12,7 +12,7 @@ export interface StreamOptions extends FollowOptions {
 /** A chunk of an output stream. */
 export interface StreamChunk<T = unknown> {
   data: T;
-  /** The writer executes again: what came before this chunk is no part of the stream any more. */
+  /** The writer executes again: the stream has only what follows from this chunk on. */
   isReset: boolean;
   /** The place of the chunk, to continue after it. */
   id: string;

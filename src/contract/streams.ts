@@ -38,7 +38,7 @@ export interface StreamChunk {
   chunk: unknown;
 }
 
-/** The writer executes again: the event `reset`. What came before is no part of the stream. */
+/** The writer executes again: the event `reset`. Forget what came before. */
 export interface StreamReset {
   run: number;
 }
@@ -54,7 +54,7 @@ export interface StreamWrite extends AttemptName {
   first: number;
   /** Texts or other JSON, up to 256 KiB each and 1 MiB together. */
   chunks: unknown[];
-  /** Counts the executions of the writer within this attempt, from 0 (default). A higher one begins anew. */
+  /** Counts the executions of the writer within this attempt, from 0 (default). A higher one starts over. */
   execution?: number;
   /** The step that writes. Absent: the handler, outside of steps. */
   step?: string;

@@ -7,7 +7,7 @@ import { DATA, get, JOB_DATA, type Media, post } from './route';
 export interface TokenRequest {
   /** The job that may be read, or signalled. */
   job?: string;
-  /** State, progress, result, error, times and events of the job, but nothing that it was given. */
+  /** State, progress, result, error, times, events and streams of the job, but nothing that it was given. */
   read?: boolean;
   /** Names of signals that may be sent to the job, at most 10. */
   signals?: string[];

@@ -15,7 +15,7 @@ export class StreamFullError extends TocsinError {
   override readonly name: string = 'StreamFullError';
 }
 
-/** How long chunks are gathered, ms; less when there are so many bytes. */
+/** How long chunks are gathered, ms; or until they have these bytes. */
 const GATHER_MS = 50;
 const GATHER_BYTES = 32 * 1024;
 /** Bytes of one message, unless a single chunk has more. */

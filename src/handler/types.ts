@@ -92,7 +92,7 @@ export interface HandlerContext<Env = unknown> {
   checkpoint(state: unknown): Promise<void>;
   /**
    * Opens an output stream, which browsers and others can follow while the job runs, and read later. It has one writer:
-   * the step that calls this, or the handler outside of steps. When that executes again, the stream begins anew.
+   * the step that calls this, or the handler outside of steps. When that executes again, the stream starts over.
    * @param name 1 … 128 characters
    * @throws {TypeError} when another step writes it, or the target of the job cannot stream
    */

@@ -9,7 +9,14 @@ import { runnable } from '../handler/runnable';
 import { momentOf, type RunRecord, type StepRecord } from '../handler/step-rules';
 import { jsonCopy } from '../handler/text';
 import type { Job, UndoneJob } from '../handler/types';
-import { AnswerVoice, type ChildJob, type Notes, type SignalUrlAsked, type Voice } from '../handler/voice';
+import {
+  AnswerVoice,
+  type ChildJob,
+  type Notes,
+  type SignalUrlAsked,
+  type StreamMessage,
+  type Voice,
+} from '../handler/voice';
 import { own } from '../job/own';
 import { UNDO_OF, UNDO_SUFFIX } from '../job/undo-names';
 import type { RunRequest } from '../job/wire';
@@ -144,6 +151,8 @@ class Recorder implements Voice {
   readonly durable = 'now';
   readonly reports: Progress[] = [];
   readonly steps: Record<string, StepRecord>;
+  /** By name, as far as the last execution of the writer wrote. */
+  readonly streams: Record<string, unknown[]> = Object.create(null);
   state: unknown;
   readonly #answer: AnswerVoice;
 
@@ -174,6 +183,11 @@ class Recorder implements Voice {
     if (before !== undefined && !('until' in before) && !('begun' in before)) return before;
     this.steps[name] = { ...record, ...(before?.run && { run: before.run }) };
     return undefined;
+  }
+
+  async stream({ name, first, chunks }: StreamMessage): Promise<void> {
+    // Each execution of the writer begins with 0.
+    this.streams[name] = [...(this.streams[name] ?? []).slice(0, first), ...(jsonCopy(chunks, 'chunks') as unknown[])];
   }
 
   async signalUrl({ signal }: SignalUrlAsked): Promise<string> {
@@ -255,6 +269,7 @@ export function outcomeOf(
     progress: recorder?.reports ?? [],
     checkpoint: recorder?.state,
     steps,
+    streams: { ...recorder?.streams },
     enqueued: named(answer.enqueue ?? []) as HandlerRun['enqueued'],
     waitsFor: named(runs) as HandlerRun['waitsFor'],
   };
@@ -310,7 +325,8 @@ export async function runToEnd<H, Type extends TypesOf<H>>(
       const log = runs.flatMap((each) => each.log);
       const progress = runs.flatMap((each) => each.progress);
       const enqueued = runs.flatMap((each) => each.enqueued);
-      return { ...run, log, progress, enqueued, runs, sleptMs: next.now - start };
+      const streams = Object.assign({}, ...runs.map((each) => each.streams));
+      return { ...run, log, progress, streams, enqueued, runs, sleptMs: next.now - start };
     }
     const { steps, checkpoint } = run;
     next = { ...next, now: Math.max(next.now, run.wakes.at), steps, checkpoint };

@@ -53,6 +53,8 @@ export interface HandlerRun<Result = unknown> {
   checkpoint: unknown;
   /** What is recorded now of steps, sleeps and signals: for the next run, give it as `steps`. */
   steps: Record<string, StepRecord>;
+  /** The chunks of the output streams that it wrote, by name. */
+  streams: Record<string, unknown[]>;
   enqueued: EnqueuedJob[];
   /** After a snooze: the jobs that it waits for, by the names of the calls. */
   waitsFor: AwaitedRun[];

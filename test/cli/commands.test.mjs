@@ -250,6 +250,29 @@ describe('tocsin', { timeout: 900_000 }, () => {
     );
   });
 
+  it('prints an output stream until its job ends', async () => {
+    const { job } = await json('enqueue', 'write.it', '--queue', 'streamed');
+    await call('POST', '/workers/fetch', { queues: ['streamed'], worker_id: 'tester' });
+    const env = { TOCSIN_URL: server.url };
+    const readers = await Promise.all(
+      [[], ['--json']].map((more) => start(['stream', job.id, 'out', ...more], { env })),
+    );
+    await call('POST', `/jobs/${job.id}/streams/out`, { first: 0, chunks: ['Hello ', 'you', { n: 1 }] });
+    await call('POST', `/jobs/${job.id}/streams/out`, { first: 0, chunks: ['Again'], execution: 1 });
+    await until('both to print it', LIMIT_MS, () => readers.every(({ stdout }) => stdout.includes('Again')));
+    await call('POST', '/workers/ack', { job_id: job.id });
+    for (const reader of readers) assert.equal(await reader.ended, 0, reader.stderr);
+    const [text, lines] = readers.map(({ stdout }) => stdout);
+    assert.ok(text.endsWith('Again\n'), text);
+    const chunk = (data, is_reset, id) => ({ data, is_reset, id });
+    const last = lines
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+      .at(-1);
+    assert.partialDeepStrictEqual(last, chunk('Again', last.is_reset, '1025.0'));
+  });
+
   it('shows what the jobs returned whose end it tells', async () => {
     await json('enqueue', 'sum.add', '--queue', 'summed');
     const args = ['tail', '--queue', 'summed', '--type', 'job.completed'];

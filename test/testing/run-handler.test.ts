@@ -31,6 +31,12 @@ const handlers = defineHandlers(
       const url = await ctx.signalUrl('approved', { choices: ['yes', 'no'], expires: '7d' });
       return { url, ...(await ctx.waitFor<{ choice: string }>('approved')) };
     },
+    'story.tell': async (_job, ctx) => {
+      await ctx.step('write', () => ctx.pipe('story', new Blob(['once ', 'upon']).stream()));
+      await ctx.stream('log').write({ run: 1 });
+      await ctx.sleep('pause', '1h');
+      await ctx.stream('log').write({ run: 2 });
+    },
     'busy.wait': () => {
       throw snooze('10m', 'still busy');
     },
@@ -135,6 +141,16 @@ describe('one run of a handler', () => {
       await runHandler({ 'math.add': (job: Job<[number, number]>) => job.args[0] + job.args[1] }, 'math.add', [1, 2]),
     ).toMatchObject({ result: 3 });
     expect(await runHandler((job: Job) => job.type, 'any.thing', [])).toMatchObject({ result: 'any.thing' });
+  });
+});
+
+describe('output streams', () => {
+  it('are what the last execution of their writers wrote, over all runs', async () => {
+    const job = await runToEnd(handlers, 'story.tell', []);
+    expect(job.runs.map(({ streams }) => streams)).toEqual([
+      { story: ['once upon'], log: [{ run: 1 }] },
+      { log: [{ run: 1 }, { run: 2 }] },
+    ]);
   });
 });
 

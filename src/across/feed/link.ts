@@ -150,7 +150,7 @@ export class Link<About = unknown> {
       );
       if (again.ok) {
         if (again.value.gap) this.sink?.gap(after);
-        // What came meanwhile is to be read elsewhere.
+        // What came meanwhile must be read elsewhere.
         if (wanted.stream !== undefined) this.sink?.stream({ run: 0, first: 0 });
         if (again.value.events.length > 0) this.sink?.events(again.value.events);
         return;

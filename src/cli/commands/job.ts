@@ -4,7 +4,7 @@ import { stepsInOrder } from '../../job/step-order';
 import type { JobEnvelope } from '../../producer/envelope';
 import { type Action, action, json } from '../command';
 import { orNone } from '../failure';
-import { brief, type Fact } from '../output';
+import { brief, type Fact, notice, printable, textOf } from '../output';
 import { jobLine } from '../resource';
 import { type Explanation, explain, jobFacts, logText, stepText } from '../why';
 
@@ -26,6 +26,31 @@ export const job: readonly Action[] = [
     async ({ tocsin }, id) => {
       const lines = await tocsin.jobs.log(id);
       return { value: { jobId: id, lines }, text: logOf(lines) || 'No log lines.' };
+    },
+  ),
+  action(
+    'stream',
+    'show what a job writes to an output stream, until the job ends',
+    { takes: [ID, ['<name>', 'name of the stream']] },
+    async ({ tocsin, answer, terminal }, id, name) => {
+      const interrupted = terminal.interrupted();
+      let isMidLine = false;
+      try {
+        for await (const chunk of tocsin.with({ signal: interrupted }).stream(id, name)) {
+          if (chunk.isReset) notice(terminal, `${isMidLine ? '\n' : ''}The writer starts over.`);
+          answer(chunk, () => {
+            const text = typeof chunk.data === 'string' ? printable(chunk.data) : `${printable(textOf(chunk.data))}\n`;
+            terminal.out(text);
+            isMidLine = !text.endsWith('\n');
+            // The line is printed already.
+            return '';
+          });
+        }
+      } catch (error) {
+        if (!interrupted.aborted) throw error;
+      }
+      if (isMidLine) terminal.out('\n');
+      return undefined;
     },
   ),
   action(

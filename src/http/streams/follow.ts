@@ -89,7 +89,7 @@ export async function followStream(c: AppContext, name: string, asked: StreamPla
     dropped: more,
     ended: () => out.end(),
   });
-  // What cannot be read any more: the client comes back, and is told why.
+  // When it cannot be read any more, the client connects again and gets the reason.
   pump().catch(() => out.end());
   return out.response();
 }

@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { until } from '../../../support/clock';
 import { handler } from '../../../support/handlers';
 import { freshName, steady, TestQueue } from '../../../support/queue';
-import { type Json, server, UNKNOWN_ID, V1 } from '../../../support/server';
+import { type Json, server, TestServer, UNKNOWN_ID, V1 } from '../../../support/server';
 import { StreamReader } from '../../../support/streams';
 
 const KIB = 1024;
@@ -271,6 +271,55 @@ describe('a reader', () => {
       ...Array.from({ length: 30 }, (_, n) => `1024.${n}`),
       '1024.29',
     ]);
+  });
+});
+
+describe('a caller that may not see everything', () => {
+  const variables = {
+    API_KEYS: JSON.stringify([
+      { key: 'admin', role: 'admin' },
+      { key: 'viewer', role: 'viewer' },
+    ]),
+    TOKEN_SECRET: 't'.repeat(32),
+  };
+  const bearer = (key: string) => ({ Authorization: `Bearer ${key}` });
+  const chunks = ['text', { password: 'x', open: [{ password: 'y' }] }];
+  const shown = { password: '[redacted]', open: [{ password: '[redacted]' }] };
+
+  it.each([
+    ['password', ['text', shown]],
+    ['stream', ['[redacted]', '[redacted]']],
+    ['stream.tokens', ['[redacted]', '[redacted]']],
+    ['stream.other', chunks],
+  ])('gets chunks by the rule %s', async (REDACT, expected) => {
+    const id = await taken();
+    await write(id, 0, chunks, { flush: true });
+    await server.ack(id);
+    const to = TestServer.with({ ...variables, REDACT });
+    const { chunks: seen } = await to.ok(200, 'GET', path(id), undefined, { ...asJson, ...bearer('viewer') });
+    expect(seen).toEqual(expected);
+    const reader = await StreamReader.open(`/jobs/${id}/streams/tokens`, bearer('viewer'), to);
+    await reader.over();
+    expect(texts(reader)).toEqual([...expected, '(end completed)']);
+    expect((await to.ok(200, 'GET', path(id), undefined, { ...asJson, ...bearer('admin') })).chunks).toEqual(chunks);
+  });
+
+  it('reads the streams of one job with a token, whole', async () => {
+    const [id, other] = [await taken(), await taken()];
+    for (const each of [id, other]) await write(each, 0, chunks, { flush: true });
+    await server.ack(id);
+    const to = TestServer.with(variables);
+    const token = (await to.ok(201, 'POST', `${V1}/tokens`, { job: id, read: true }, bearer('admin'))).token as string;
+    const reader = await StreamReader.open(`/jobs/${id}/streams/tokens?access_token=${token}`, {}, to);
+    await reader.over();
+    expect(texts(reader)).toEqual([...chunks, '(end completed)']);
+    expect((await to.ok(200, 'GET', `${V1}/jobs/${id}/streams`, undefined, bearer(token))).streams).toHaveLength(1);
+    for (const answer of [
+      await to.call('GET', path(other), undefined, bearer(token)),
+      await to.call('POST', path(id), { first: 2, chunks: ['x'] }, bearer(token)),
+    ]) {
+      expect([answer.status, answer.body.error?.code]).toEqual([403, 'token_scope']);
+    }
   });
 });
 
