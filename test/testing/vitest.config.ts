@@ -3,7 +3,7 @@ import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
   test: {
-    projects: ['examples/newsletter', 'examples/order', 'test/testing/inside'],
+    projects: ['examples/assistant', 'examples/newsletter', 'examples/order', 'test/testing/inside'],
     // What handlers log is shown where a test fails.
     silent: 'passed-only',
   },
