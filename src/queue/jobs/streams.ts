@@ -11,9 +11,8 @@ import type { Named, Stored, StoredQueue } from '../store/parts';
 import { idOf } from '../store/rows';
 import { keyOfFound } from './fence';
 
-/** How often what was shown is written, ms; sooner when a job has this many characters. */
+/** How often what was shown is written, ms. */
 const WRITTEN_EVERY_MS = 1_000;
-const MAX_WAITING = 64 * 1024;
 
 interface Writing {
   readonly q: Named & Stored;
@@ -31,8 +30,7 @@ export function writeStream(host: Writing, row: JobRow, { claim }: Active, said:
   if (isReset) host.writeNow(() => streams.flush(row.key));
   if (shown.chunks.length > 0) streams.show(idOf(q.route, row), shown);
   const receipt = { run: shown.run, next: shown.first + shown.chunks.length };
-  const isDue = said.flush || streams.waiting(row.key) >= MAX_WAITING;
-  const written = isDue ? host.write(() => streams.flush(row.key)) : nextWrite(host);
+  const written = said.flush || streams.isDue(row.key) ? host.write(() => streams.flush(row.key)) : nextWrite(host);
   return written.then(() => receipt);
 }
 
@@ -43,7 +41,7 @@ function nextWrite(host: Writing): Promise<void> {
   const write = async (): Promise<void> => {
     await new Promise((resolve) => setTimeout(resolve, WRITTEN_EVERY_MS));
     streams.tick = undefined;
-    await host.write(() => streams.flush());
+    while (await host.write(() => streams.flushAll()));
     streams.sweep((key) => leases.active.has(key));
   };
   streams.tick = write();

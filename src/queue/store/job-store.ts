@@ -198,7 +198,7 @@ export class JobStore {
     this.inbox = { sql, wake: around.wake };
     this.progress = new ProgressTable(sql);
     this.checkpoints = new CheckpointTable(sql, written);
-    this.streams = new StreamTable(sql, written);
+    this.streams = new StreamTable(sql, written, this.turn);
     this.crons = new CronTable(sql);
     this.storage = new StorageGauge(sql);
     this.cursors = new Cursors(this.leases, this.sizes, around.isPulled);

@@ -18,6 +18,7 @@ import {
   streamGap,
 } from '../../job/streams';
 import type { CountingSql } from './counting-sql';
+import type { Turn } from './turn';
 
 export interface StreamHead {
   run: number;
@@ -42,6 +43,12 @@ const END = 'n + CASE WHEN json_valid(data) THEN json_array_length(data) ELSE 0 
 /** Rows that one read takes: of a stream that is written fast, each has 64 KiB. */
 const ROWS_READ = 64;
 
+/** Characters of one job, and of all, that are written sooner than after a second. */
+const MAX_WAITING = 64 * 1024;
+const MAX_CHARS = 8 * 1024 * 1024;
+
+const charsOf = (texts: readonly string[]): number => texts.reduce((sum, text) => sum + text.length, 0);
+
 const nextOf = ({ base, texts }: OpenStream): number => base + texts.length;
 
 export class StreamTable {
@@ -53,11 +60,19 @@ export class StreamTable {
   show: (job: string, shown: ShownChunks) => void = () => undefined;
   /** Until the chunks that wait are written. */
   tick: Promise<void> | undefined;
+  /** Characters in memory. */
+  private chars = 0;
 
   constructor(
     private readonly sql: SqlStorage,
     private readonly counted: Pick<CountingSql, 'spend'>,
+    private readonly turn: Turn,
   ) {}
+
+  /** Must what was shown be written now? @param key of the job that writes */
+  isDue(key: number): boolean {
+    return this.chars >= MAX_CHARS || this.waiting(key) >= MAX_WAITING;
+  }
 
   /** Chunks that were shown stay in memory; what a transaction wrote of them may be undone. */
   load(): void {
@@ -67,7 +82,7 @@ export class StreamTable {
       for (const [name, stream] of streams) {
         stream.written = this.storedNext(key, name, stream.run);
         // The next message of its writer is refused with the number that is missing.
-        if (stream.written < stream.base || stream.written > nextOf(stream)) streams.delete(name);
+        if (stream.written < stream.base || stream.written > nextOf(stream)) this.drop(streams, name);
         else this.flushed.add(stream);
       }
     }
@@ -117,8 +132,10 @@ export class StreamTable {
     const total = others + stream.bytes + bytes;
     if (total > MAX_STREAM_BYTES) throw streamFull('bytes', name, total, MAX_STREAM_BYTES);
     if (chunks.length === 0) return { shown: { name, run, first: next, chunks }, isReset: false };
+    if (isReset) this.drop(streams, name);
     stream.bytes += bytes;
     for (const text of chunks) stream.texts.push(text);
+    this.chars += charsOf(chunks);
     streams.set(name, stream);
     return { shown: { name, run, first: next, chunks }, isReset };
   }
@@ -131,8 +148,16 @@ export class StreamTable {
     return new Map(stored);
   }
 
+  private drop(streams: Map<string, OpenStream>, name: string): void {
+    const stream = streams.get(name);
+    if (!stream) return;
+    this.chars -= charsOf(stream.texts);
+    this.flushed.delete(stream);
+    streams.delete(name);
+  }
+
   /** Characters of a job that wait to be written. */
-  waiting(key: number): number {
+  private waiting(key: number): number {
     let chars = 0;
     for (const { base, written, texts } of this.open.get(key)?.values() ?? []) {
       for (let at = written - base; at < texts.length; at++) chars += (texts[at] as string).length;
@@ -140,11 +165,18 @@ export class StreamTable {
     return chars;
   }
 
-  /** Writes what waits: a row for each stream. @param only of this job */
-  flush(only?: number): void {
-    for (const key of only === undefined ? this.open.keys() : [only]) {
-      for (const [name, stream] of this.open.get(key) ?? []) this.write(key, name, stream);
+  /** Writes what waits of a job: a row for each stream. */
+  flush(key: number): void {
+    for (const [name, stream] of this.open.get(key) ?? []) this.write(key, name, stream);
+  }
+
+  /** Writes what waits of all jobs. @returns whether the turn ended before */
+  flushAll(): boolean {
+    for (const key of this.open.keys()) {
+      if (this.turn.isSpent) return true;
+      this.flush(key);
     }
+    return false;
   }
 
   private write(key: number, name: string, stream: OpenStream): void {
@@ -155,6 +187,7 @@ export class StreamTable {
     }
     const data = `[${texts.slice(n - base).join(',')}]`;
     put(this.sql, 'stream_chunks', { key, name, run, n, writer, data });
+    this.turn.spend({ changes: 1 });
     stream.written = nextOf(stream);
     this.flushed.add(stream);
     this.used = true;
@@ -163,7 +196,7 @@ export class StreamTable {
   /** The transaction is committed. */
   committed(): void {
     for (const stream of this.flushed) {
-      stream.texts.splice(0, stream.written - stream.base);
+      this.chars -= charsOf(stream.texts.splice(0, stream.written - stream.base));
       stream.base = stream.written;
     }
     this.flushed.clear();
@@ -214,6 +247,8 @@ export class StreamTable {
   }
 
   remove(key: number): void {
+    const streams = this.open.get(key);
+    for (const name of streams?.keys() ?? []) this.drop(streams as Map<string, OpenStream>, name);
     this.open.delete(key);
     if (this.used) rows(this.sql, 'DELETE FROM stream_chunks WHERE key = ?', key);
   }

@@ -94,6 +94,16 @@ describe('chunks of a stream', () => {
     expect((await page(id, '1024.998')).chunks).toEqual(['token ']);
   });
 
+  it('of many jobs are written in turns, and leave memory then', async () => {
+    const ids: string[] = [];
+    for (let n = 0; n < 9; n++) ids.push(await taken());
+    await object.inside(({ q }) => Object.assign(q.store.sizes, { turnChanges: 2 }));
+    const turns = await object.transactionsOf(() => Promise.all(ids.map((id) => write(id, 0, ['x']))));
+    expect(turns).toBeGreaterThanOrEqual(5);
+    expect(await rows()).toHaveLength(9);
+    expect(await object.inside(({ q }) => Reflect.get(q.store.streams, 'chars'))).toBe(0);
+  });
+
   it('are written with the record of a step, and with the end of the job', async () => {
     const id = await taken();
     void write(id, 0, ['a'], { step: 'answer' });
