@@ -15,6 +15,8 @@ export interface ApiKey extends KeyBounds {
   /** `custom`: a set of scopes other than the roles. */
   role: Role;
   scopes: readonly Scope[];
+  /** Jobs that it may enqueue into each queue; absent: any number. */
+  rate?: string;
   created_at: Time;
   /** The name or hint of the key that made it; null: none was asked for. */
   created_by: string | null;
@@ -37,9 +39,11 @@ export interface ApiKeyList extends Page<ApiKey> {
   keys: ApiKey[];
 }
 
-/** Name, end and bounds of a key. */
+/** Name, end, rate and bounds of a key. */
 export interface ApiKeyChange extends KeyBounds {
   name?: string;
+  /** Jobs that it may enqueue into each queue: `600/m`, or per `s`, `h`, `d`. */
+  rate?: string;
   /** RFC 3339, or a duration from now. */
   expires_at?: string;
 }
@@ -70,7 +74,7 @@ export const keys = {
   create: post<{ body: ApiKeyRequest; 201: ApiKeyCreated; errors: 403 | 409 }>(KEYS, write('create')),
   /** Shows a key. */
   show: get<{ 200: ApiKey; errors: 404 }>(`${KEYS}/:id`, { scope: 'admin:keys' }),
-  /** Narrows a key: an earlier end, fewer queues, types or groups. */
+  /** Narrows a key: an earlier end, a lower rate, fewer queues, types or groups. */
   change: patch<{ body: ApiKeyChange; 200: ApiKey; errors: 404 | 409 }>(`${KEYS}/:id`, write('change')),
   /** Revokes a key. */
   remove: del<{ 204: null; errors: 404 }>(`${KEYS}/:id`, write('revoke')),

@@ -16,6 +16,8 @@ export interface Caller extends Omit<Session, 'authenticated' | 'redacts'> {
   key_hint: string | null;
   /** Of a key made at run time: the hash of its secret. */
   key_hash?: string;
+  /** Jobs that it may enqueue into each queue. */
+  rate?: string;
   /** When its login ends, epoch ms. */
   end?: number;
   /** What a token allows, in the place of scopes. */

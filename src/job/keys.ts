@@ -5,6 +5,7 @@ import { hexOf, sha256Of, unpaddedBase64UrlOf } from './bytes';
 import { defined, optional, readDuration, reader, readSome, readText, readWord } from './envelope/fields';
 import { type ApiError, conflict, invalidRequest } from './errors';
 import { utf8Of } from './jwt';
+import type { Quota } from './limits/policy';
 import { parseInstant } from './time';
 
 /** What a key may do, and until when. */
@@ -13,6 +14,8 @@ export interface KeyMembers {
   scopes: readonly Scope[];
   /** Absent: every queue, type and group. */
   bounds?: Bounds;
+  /** Jobs that it enqueues into each queue at most, such as `600/m`; absent: any number. */
+  rate?: string;
   /** Epoch ms; absent: it does not expire. */
   expires_at?: number;
 }
@@ -71,6 +74,24 @@ const readKeyName = readText(
 const readRole = readWord(Object.keys(ROLES) as (keyof typeof ROLES)[]);
 const readScopes = readSome(SCOPES.length, readWord(SCOPES));
 
+const RATE = /^([1-9]\d{0,8})\/([smhd])$/;
+const PERIOD_MS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+const readRate = readText((text) => RATE.test(text), 'must be jobs a second, minute, hour or day: "600/m"');
+
+/** The numbers in the rate of a key. */
+export function quotaOf(rate: string): Quota {
+  const [, limit, unit] = RATE.exec(rate) ?? [];
+  return { limit: Number(limit), period_ms: PERIOD_MS[unit as keyof typeof PERIOD_MS] };
+}
+
+/** Does the rate allow no more than another one, at any time? Absent: any number. */
+export function isSlower(rate: string | undefined, than: string | undefined): boolean {
+  if (than === undefined) return true;
+  if (rate === undefined) return false;
+  const [own, other] = [quotaOf(rate), quotaOf(than)];
+  return own.limit <= other.limit && own.period_ms >= other.period_ms;
+}
+
 function readExpiry(value: unknown, now: number): number {
   const read = reader(
     (given) => parseInstant(given, now),
@@ -99,22 +120,27 @@ export function readKey(given: Record<string, unknown>, now: number): KeyMembers
     throw invalidRequest('scopes', `This key could do nothing: ${why}.`);
   }
   const end = given.expires_at ?? undefined;
-  return defined({ name, scopes, bounds, expires_at: end === undefined ? end : readExpiry(end, now) });
+  const rate = optional(given, 'rate', readRate);
+  return defined({ name, scopes, bounds, rate, expires_at: end === undefined ? end : readExpiry(end, now) });
 }
 
-export type KeyChange = Partial<Pick<KeyMembers, 'name' | 'bounds' | 'expires_at'>>;
+export type KeyChange = Partial<Pick<KeyMembers, 'name' | 'bounds' | 'rate' | 'expires_at'>>;
 
 /** @throws {ApiError} 400 */
 export function readKeyChange(given: Record<string, unknown>, now: number): KeyChange {
   const end = given.expires_at ?? undefined;
   const expires_at = end === undefined ? end : readExpiry(end, now);
-  return defined({ name: optional(given, 'name', readKeyName), bounds: readBounds(given), expires_at });
+  const rate = optional(given, 'rate', readRate);
+  return defined({ name: optional(given, 'name', readKeyName), bounds: readBounds(given), rate, expires_at });
 }
 
 const ONLY_NARROWS = 'A change only narrows a key; create another one that may do more.';
 
 /** The key after a change: it never gets more than it had. @throws {ApiError} 400 */
-export function changedKey(key: KeyRecord, { name = key.name, bounds, expires_at: end }: KeyChange): KeyRecord {
+export function changedKey(
+  key: KeyRecord,
+  { name = key.name, bounds, rate = key.rate, expires_at: end }: KeyChange,
+): KeyRecord {
   for (const [field, patterns] of Object.entries(bounds ?? {}) as [keyof Bounds, string[]][]) {
     if (within({ [field]: patterns }, defined({ [field]: key.bounds?.[field] }))) continue;
     throw invalidRequest(field, `${field} must lie within those of the key. ${ONLY_NARROWS}`, { ...key.bounds });
@@ -122,7 +148,14 @@ export function changedKey(key: KeyRecord, { name = key.name, bounds, expires_at
   if (end !== undefined && end > (key.expires_at ?? end)) {
     throw invalidRequest('expires_at', `expires_at must not be later than before. ${ONLY_NARROWS}`);
   }
-  return { ...key, name, ...(bounds && { bounds: { ...key.bounds, ...bounds } }), ...defined({ expires_at: end }) };
+  if (!isSlower(rate, key.rate)) throw invalidRequest('rate', `rate must not be above ${key.rate}. ${ONLY_NARROWS}`);
+  return {
+    ...key,
+    name,
+    ...defined({ rate }),
+    ...(bounds && { bounds: { ...key.bounds, ...bounds } }),
+    ...defined({ expires_at: end }),
+  };
 }
 
 /** How long the secrets of a key work after they are replaced, ms. Default 0. @throws {ApiError} 400 */

@@ -41,6 +41,7 @@ import { QueueEngine } from './engine';
 import type { About } from './feature';
 import { QuietWorkers } from './features/pull/quiet-workers';
 import { WorkerSockets } from './features/pull/socket/sockets';
+import { KeyRates } from './jobs/key-rates';
 import { followedJob, keyOf } from './read/find';
 import type { QueueParts } from './store/parts';
 
@@ -99,6 +100,7 @@ export class QueueLife {
   /** Claims under way, by the names of their waiters. */
   private readonly early = new Map<string, { isGone: boolean }>();
   readonly followers: Followers;
+  readonly rates = new KeyRates();
   readonly workers: WorkerSockets;
   private readonly silenced = new QuietWorkers(
     () => directoryObject(this.env).silencedWorkers(),

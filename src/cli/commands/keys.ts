@@ -21,6 +21,7 @@ const NARROW = {
   queues: ['--queue <name>', 'only this queue, or a beginning such as mail-*; a list, or several times', list],
   types: ['--type <type>', 'only jobs of this type, or a beginning; a list, or several times', list],
   groups: ['--group <group>', 'only jobs of this group, or a beginning; a list, or several times', list],
+  rate: ['--rate <rate>', 'jobs that it may enqueue into each queue: 600/m, or per s, h, d'],
   expires_at: ['--expires <when>', 'end: a duration from now such as 90d, or RFC 3339'],
 } as const;
 

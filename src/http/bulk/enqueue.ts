@@ -19,7 +19,7 @@ import { warningsOf } from '../jobs/render';
 import { type JsonObject, MAX_BATCH_BYTES, readBody } from '../request/body';
 import { REPLAYED, readIdempotency } from '../request/idempotency';
 import { readAtomicity } from '../request/many-jobs';
-import { mayCreate } from '../request/new-queues';
+import { mayCreate, withinRate } from '../request/new-queues';
 import { parseContext } from '../request/parse-context';
 import { MINIMAL, prefersMinimal } from '../request/prefer';
 
@@ -35,6 +35,7 @@ export async function enqueueBulk(c: AppContext): Promise<Answer<BulkEnqueued, 2
   const readable = entries.flatMap((entry, index) => (entry.ok ? [{ ...entry.value, index }] : []));
   refuseTooMuch(readable.map(({ job }) => job));
   await mayCreate(c, readable, true);
+  await withinRate(c, readable);
   const { outcomes, replayed } = await enqueueMany(c.env, entries, idempotency);
   const brief = prefersMinimal(c);
   const telling = new Telling(variables, brief, replayed ? ctx.trace : undefined);

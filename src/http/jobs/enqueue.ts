@@ -19,7 +19,7 @@ import { flatCopyText, withFlatCopy } from '../ojs';
 import { MAX_BATCH_BYTES, readBody } from '../request/body';
 import { eventFormOf, readEvent, readEvents } from '../request/cloud-events';
 import { REPLAYED, readIdempotency } from '../request/idempotency';
-import { mayCreate } from '../request/new-queues';
+import { mayCreate, withinRate } from '../request/new-queues';
 import { parseContext } from '../request/parse-context';
 import { MINIMAL, prefersMinimal } from '../request/prefer';
 import { bindToToken } from '../tokens/bearer';
@@ -46,6 +46,7 @@ export async function enqueueParsed(
 ): Promise<Answer<Enqueued, 201> | Answer<Deduplicated | Accumulated>> {
   const { retryVariables: variables } = readConfig(c.env);
   await mayCreate(c, [parsed]);
+  await withinRate(c, [parsed]);
   const { job: view, replayed } = await across.enqueueOne(c.env, parsed, idempotency);
   const warned = warningsOf([view], ctx.unknown);
   const { deduplicated, accumulated } = view;
@@ -84,6 +85,7 @@ export async function enqueueBatch(c: AppContext): Promise<Answer<BatchAnswer, 2
   const parsed = await Promise.all(entries.map(withFingerprint));
   refuseTooMuch(parsed.map(({ job }) => job));
   await mayCreate(c, parsed, true);
+  await withinRate(c, parsed);
   const { jobs: views, replayed } = await across.enqueueAll(c.env, parsed, { idempotency });
   const brief = prefersMinimal(c);
   const warned = warningsOf(views, ctx.unknown);

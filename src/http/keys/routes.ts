@@ -5,7 +5,16 @@ import { roleOf } from '../../job/access';
 import { within } from '../../job/bounds';
 import { defined, given } from '../../job/envelope/fields';
 import { notFound, refusal, unwrap } from '../../job/errors';
-import { hashOf, type KeyMembers, type KeyRecord, newKey, readKey, readKeyChange, readOverlap } from '../../job/keys';
+import {
+  hashOf,
+  isSlower,
+  type KeyMembers,
+  type KeyRecord,
+  newKey,
+  readKey,
+  readKeyChange,
+  readOverlap,
+} from '../../job/keys';
 import { formatInstant } from '../../job/time';
 import { directoryObject } from '../../rpc/stubs';
 import { type AppContext, type Caller, json, noContent, unredacted } from '../context';
@@ -73,8 +82,8 @@ async function find(c: AppContext): Promise<KeyRecord> {
 }
 
 /** @throws {ApiError} 403 for a key that may do more than the caller */
-function refuseMore(c: AppContext, { scopes, bounds: wanted = {} }: KeyMembers): void {
-  const { scopes: own, bounds } = c.get('caller') as Caller;
+function refuseMore(c: AppContext, { scopes, bounds: wanted = {}, rate }: KeyMembers): void {
+  const { scopes: own, bounds, rate: most } = c.get('caller') as Caller;
   const missing = scopes.find((scope) => !own.includes(scope));
   if (missing !== undefined) {
     const message = `This API key lacks the scope ${missing}, and cannot give it to another key.`;
@@ -82,6 +91,11 @@ function refuseMore(c: AppContext, { scopes, bounds: wanted = {} }: KeyMembers):
   }
   if (bounds && !within(wanted, bounds)) {
     throw refusal(403, 'forbidden', 'The key would reach further than this API key.', { details: { ...bounds } });
+  }
+  if (!isSlower(rate, most)) {
+    throw refusal(403, 'forbidden', `The key needs a rate of at most ${most}, as this API key has.`, {
+      details: { rate: most },
+    });
   }
 }
 
@@ -98,10 +112,10 @@ function shownOnce<Status extends 200 | 201 = 200>(
   return unredacted(c, { ...render(record), key }, status, { ...headers, ...NOT_KEPT });
 }
 
-function render({ id, name, scopes, bounds, former = [], ...key }: KeyRecord): contract.ApiKey {
+function render({ id, name, scopes, bounds, rate, former = [], ...key }: KeyRecord): contract.ApiKey {
   const last = former.at(-1)?.until;
   return {
-    ...{ id, name, role: roleOf(scopes), scopes, ...bounds },
+    ...{ id, name, role: roleOf(scopes), scopes, ...bounds, ...defined({ rate }) },
     created_at: formatInstant(key.created_at),
     created_by: key.created_by ?? null,
     expires_at: given(key.expires_at, formatInstant) ?? null,

@@ -4,7 +4,8 @@
  */
 import { admitQueues } from '../../across/new-queues';
 import { statsOf } from '../../across/statistics';
-import { notFound, unwrap } from '../../job/errors';
+import { notFound, refusal, unwrap } from '../../job/errors';
+import { quotaOf } from '../../job/keys';
 import { queueObject } from '../../rpc/stubs';
 import type { AppContext } from '../context';
 import { insideOnly } from './bounds';
@@ -30,6 +31,23 @@ export async function mayCreate(
 ): Promise<void> {
   await insideOnly(c, places, isBatch);
   await admitQueues(c.env, creatorOf(c), places);
+}
+
+/** Call before jobs are enqueued, after {@link mayCreate}. @throws {ApiError} 429 above the rate of the request's key */
+export async function withinRate(c: AppContext, jobs: readonly { queue: string }[]): Promise<void> {
+  const { rate, key_id: key } = c.get('caller') ?? {};
+  if (rate === undefined || key === undefined) return;
+  const quota = quotaOf(rate);
+  const counts = Map.groupBy(jobs, ({ queue }) => queue);
+  for (const [queue, { length: count }] of counts) {
+    const waitMs = count > quota.limit ? undefined : await queueObject(c.env, queue).spendRate(key, count, quota);
+    if (waitMs === 0) continue;
+    const hint = waitMs === undefined ? 'Send fewer jobs at once.' : 'Wait for the time in Retry-After.';
+    throw refusal(429, 'rate_limited', `This key may enqueue ${rate} jobs into queue ${queue}.`, {
+      ...{ retryable: waitMs !== undefined, details: { rate, queue, jobs: count }, hint },
+      ...(waitMs !== undefined && { headers: { 'Retry-After': String(Math.ceil(waitMs / 1_000)) } }),
+    });
+  }
 }
 
 const HOW_TO_FIND = 'GET /ojs/v1/queues lists the queues. POST /ojs/v1/queues creates one before its first job.';

@@ -123,8 +123,18 @@ async function callerMade(c: AppContext, token: string): Promise<Caller | undefi
   return found && { ...callerOfKey(found), key_hash: found.hash };
 }
 
-const callerOfKey = ({ id, name, scopes, bounds }: KeyMembers & { id: string }): Caller =>
-  defined({ open: false, name, role: roleOf(scopes), scopes, key_hint: id, via: 'key' as const, key_id: id, bounds });
+const callerOfKey = ({ id, name, scopes, bounds, rate }: KeyMembers & { id: string }): Caller =>
+  defined({
+    open: false,
+    name,
+    role: roleOf(scopes),
+    scopes,
+    key_hint: id,
+    via: 'key' as const,
+    key_id: id,
+    bounds,
+    rate,
+  });
 
 /** Has the key of this request, its token or its login, ended since? A key of `API_KEYS` has not. */
 export async function hasEnded(c: AppContext): Promise<boolean> {

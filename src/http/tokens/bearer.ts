@@ -35,8 +35,8 @@ export async function callerOf(c: AppContext, token: string, { token: right }: R
   const rights = readTokenRights(claims);
   const isUsable = right && (!maker || maker.scopes.includes(SCOPE_OF[right])) && allows(c, rights, right);
   if (!isUsable) throw beyond('This token does not allow this request.');
-  const { name = null, key_hint = null, key_id, bounds } = maker ?? {};
-  const ofKey = { open: false, name, key_hint, ...defined({ key_id, bounds }) };
+  const { name = null, key_hint = null, key_id, bounds, rate } = maker ?? {};
+  const ofKey = { open: false, name, key_hint, ...defined({ key_id, bounds, rate }) };
   return { ...ofKey, role: 'custom', scopes: [], token: { ...rights, jti: claims.jti, end } };
 }
 

@@ -15,7 +15,7 @@ import { type AppContext, json } from '../context';
 import { warningsOf } from '../jobs/render';
 import { readsObjectsOnly } from '../ojs';
 import { MAX_BATCH_BYTES, readBody } from '../request/body';
-import { mayCreate } from '../request/new-queues';
+import { mayCreate, withinRate } from '../request/new-queues';
 import { listMembers, readPaging } from '../request/pagination';
 import { pathParam } from '../request/path';
 import { listParam, oneOf } from '../request/query';
@@ -36,6 +36,7 @@ async function start(c: AppContext) {
     'body',
   );
   await mayCreate(c, checks);
+  await withinRate(c, checks);
   const warnings = await checkAtQueues(c.env, checks);
   const view = unwrap(await workflowNamed(c.env, id).create(workflow));
   const warned = warningsOf(warnings, unknown);

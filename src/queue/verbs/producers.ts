@@ -1,5 +1,6 @@
 import type { Verbs } from '../../durable/answering';
 import { answerOnce, recallAnswer } from '../../durable/inbox';
+import type { Quota } from '../../job/limits/policy';
 import type { SentJobs } from '../../job/message';
 import type { NewJob } from '../../job/record';
 import type { PatchRequest } from '../../rpc/operations';
@@ -44,6 +45,8 @@ export const PRODUCER_VERBS = {
     (q, now, idempotency: IdempotencyKey) => recallAnswer<unknown>(q.store.inbox, idempotency, now) ?? null,
     () => null,
   ),
+  /** Counts jobs that a key is about to enqueue here. @returns 0, or in how many ms there is room for them */
+  spendRate: (life, key: string, count: number, quota: Quota) => life.rates.spend(key, count, quota, Date.now()),
   cancel: change((q, now, id: string) => cancel(q, id, now)),
   activate: change((q, now, id: string) => activate(q, id, now)),
   /** A pending, delayed or retried job becomes available now. */

@@ -54,6 +54,65 @@ function watched() {
   return { seen, to: isolate({ DIRECTORY: { getByName } }) };
 }
 
+describe('the rate of a key', () => {
+  const JOB = { type: 'mail.send', args: [] };
+  const jobsFor = (queue: string, count: number) =>
+    Array.from({ length: count }, () => ({ ...JOB, options: { queue } }));
+  const enqueue = (to: TestServer, key: string, queue: string, count: number, path = '/jobs/batch') =>
+    to.call('POST', V1 + path, { jobs: jobsFor(queue, count) }, bearer(key));
+
+  it('bounds the jobs that it enqueues into each queue, by every request that brings some', async () => {
+    const { key } = await create({ rate: '5/m' });
+    const [to, queue, other] = [isolate({ TOKEN_SECRET: 'x'.repeat(32) }), freshName('rate'), freshName('rate')];
+    expect((await enqueue(to, key, queue, 3)).status).toBe(201);
+    expect((await to.call('POST', `${V1}/jobs`, jobsFor(queue, 1)[0], bearer(key))).status).toBe(201);
+    clock.set(T0 + 10 * SECOND);
+    const refused = await enqueue(isolate(), key, queue, 2, '/jobs/bulk');
+    expect(refused).toMatchObject({ status: 429, body: { error: { code: 'rate_limited', retryable: true } } });
+    expect(refused.headers.get('Retry-After')).toBe('50');
+    const steps = jobsFor(queue, 2).map((job) => ({ ...job, args: [1] }));
+    const workflow = { type: 'chain', steps };
+    expect((await to.call('POST', `${V1}/workflows`, workflow, bearer(key))).body.error?.code).toBe('rate_limited');
+    expect((await enqueue(to, key, other, 5)).status).toBe(201);
+    expect((await enqueue(to, 'root', queue, 50)).status).toBe(201);
+    const asked = { enqueue: { type: JOB.type, queue }, expires_in: '10m' };
+    for (const status of [201, 429]) {
+      const { token } = await to.ok(201, 'POST', `${V1}/tokens`, asked, bearer(key));
+      const headers = { ...bearer(token as string), 'Content-Type': 'application/json' };
+      const request = new Request(`http://localhost${V1}/jobs`, { method: 'POST', headers, body: JSON.stringify(JOB) });
+      expect((await to.send(request)).status).toBe(status);
+    }
+    clock.set(T0 + MINUTE);
+    expect((await enqueue(to, key, queue, 4)).status).toBe(201);
+    const never = await enqueue(to, key, queue, 6);
+    expect(never).toMatchObject({ status: 429, body: { error: { retryable: false } } });
+    expect(never.headers.get('Retry-After')).toBeNull();
+  });
+
+  it('is shown, only becomes lower, and is that of every key that it makes', async () => {
+    const { id, key, rate } = await create({ role: 'admin', rate: '60/m' });
+    expect([rate, (await list())[0]?.rate]).toEqual(['60/m', '60/m']);
+    const change = (wanted: string) => isolate().call('PATCH', `${KEYS}/${id}`, { rate: wanted }, bearer('root'));
+    for (const wanted of ['61/m', '60/s', '2/s'])
+      expect((await change(wanted)).body.error?.details?.field).toBe('rate');
+    expect(await change('60/h')).toMatchObject({ status: 200, body: { rate: '60/h' } });
+    for (const [wanted, status] of [
+      [undefined, 403],
+      ['61/h', 403],
+      ['60/m', 403],
+      ['60/d', 201],
+    ] as const) {
+      const body = { name: 'own', role: 'viewer', ...(wanted && { rate: wanted }) };
+      expect((await isolate().call('POST', KEYS, body, bearer(key))).status).toBe(status);
+    }
+    for (const wrong of ['', '0/m', '5', '5/w', '-1/s', 5, { limit: 5 }]) {
+      expect(await refusalOf(isolate(), 'POST', KEYS, { name: 'x', role: 'viewer', rate: wrong })).toEqual([
+        ...[400, 'invalid_request', 'rate'],
+      ]);
+    }
+  });
+});
+
 describe('a key made at run time', () => {
   it('is shown once, stored as a hash, and works everywhere with its role', async () => {
     const made = await create({ queues: ['mail-*'], groups: ['acme'], expires_at: '90d' });
@@ -104,7 +163,6 @@ describe('a key made at run time', () => {
     ['with no patterns', { queues: [] }, 'queues'],
     ['with a star inside', { types: ['a*b'] }, 'types[0]'],
     ['with too many patterns', { groups: Array.from({ length: 51 }, (_, n) => `g${n}`) }, 'groups'],
-    ['with a rate', { rate: '600/m' }, 'rate'],
     ['with an unknown member', { queue: 'a' }, 'queue'],
   ])('%s is refused', async (_, change, field) => {
     const body = { name: 'x', role: 'viewer', ...change };

@@ -74,6 +74,7 @@ const COLUMNS: readonly Column<ApiKey>[] = [
   textColumn('name', 'Key'),
   textColumn('role', 'Role', { render: ({ role }) => <Badge text={role} /> }),
   column('bounds', 'Bound to', (key) => <Words of={BOUNDS.flatMap(([kind]) => key[kind] ?? [])} />),
+  textColumn('rate', 'Rate'),
   timeColumn('used_at', 'Last used'),
   timeColumn('expires_at', 'Expires'),
 ];
@@ -85,11 +86,12 @@ function KeyForm({ onMade }: { onMade: (key: ApiKeyCreated) => void }) {
       const words = textIn(form, kind).split(',');
       return [kind, words.map((word) => word.trim()).filter(Boolean)] as const;
     });
-    const end = textIn(form, 'expires_at');
+    const [end, rate] = [textIn(form, 'expires_at'), textIn(form, 'rate')];
     const made = await api.post<ApiKeyCreated>(KEYS, {
       ...{ name: textIn(form, 'name'), role: textIn(form, 'role') },
       ...Object.fromEntries(lists.filter(([, words]) => words.length > 0)),
       ...(end !== '' && { expires_at: end }),
+      ...(rate !== '' && { rate }),
     });
     close();
     onMade(made);
@@ -108,6 +110,7 @@ function KeyForm({ onMade }: { onMade: (key: ApiKeyCreated) => void }) {
             placeholder={example}
           />
         ))}
+        <TextField name="rate" label="Rate" hint="Jobs into each queue, such as 600/m. Empty: any number." />
         <TextField name="expires_at" label="Expires" hint="Such as 90d, or a time. Empty: never." />
       </Form>
     </Dialog>
