@@ -12,8 +12,9 @@ import { OutcomeError } from './outcomes';
 import type { DeliveryOutcome, HandlerDelivery, Outcome } from './protocol';
 import type { ChunkHandler, Registration, Registry } from './registry';
 import { RunSignal } from './run-signal';
-import { Deadlines, TimeLimit } from './time-limit';
+import { TimeLimit } from './time-limit';
 import type { BatchContext, HandlerContext, Job } from './types';
+import { withinLimits } from './within-limits';
 
 /** What belongs to a single job, and what to do instead. */
 const REFUSED = [
@@ -47,17 +48,17 @@ export async function runChunk(
 class ChunkRun {
   private readonly members: Member[];
   private readonly journal = new Journal();
-  private readonly aborter: RunSignal;
-  private readonly time: TimeLimit;
+  readonly aborter: RunSignal;
+  readonly time: TimeLimit;
   private readonly handler: ChunkHandler;
   private isOpen = true;
   private stop: (reason: Error) => void = () => undefined;
 
   constructor(
     deliveries: readonly HandlerDelivery[],
-    private readonly registration: Registration,
+    readonly registration: Registration,
     private readonly registry: Registry,
-    private readonly host: Host,
+    readonly host: Host,
     limit: number,
   ) {
     this.members = deliveries.map((delivery) => ({ delivery, job: delivery.job }));
@@ -73,7 +74,7 @@ class ChunkRun {
     try {
       await this.checkArguments();
       const called = this.members.filter((member) => !member.thrown);
-      const returned = called.length > 0 ? resultsIn(await this.withinTimeout(called, ctx), called.length) : [];
+      const returned = called.length > 0 ? resultsIn(await this.called(called, ctx), called.length) : [];
       for (const [at, member] of called.entries()) results.set(member, returned[at]);
     } catch (error) {
       thrown = { thrown: error };
@@ -124,41 +125,17 @@ class ChunkRun {
     }
   }
 
-  private async withinTimeout(members: readonly Member[], ctx: HandlerContext & BatchContext): Promise<unknown> {
-    const { registration, registry, host, aborter, time } = this;
+  private called(members: readonly Member[], ctx: HandlerContext & BatchContext): Promise<unknown> {
     const { run } = this.handler;
-    const stopped = new Promise<never>((_, reject) => {
-      this.stop = (reason) => {
-        // A handler need not react to its signal: what it does afterwards is not waited for.
-        reject(reason);
-        aborter.abort(reason);
-      };
-    });
-    time.begin(this.stop);
     const jobs = members.map(({ job }) => job);
-    const unlisten = this.members.map((member) =>
-      host.control?.onCancel(member.delivery.deliveryId, (reason) => this.cancel(member, reason)),
-    );
-    const { deadlines = new Deadlines() } = host;
-    const unwatch = time.watch(deadlines);
-    let release: (() => void) | undefined;
-    let isOver = false;
-    const execute = async (): Promise<unknown> => {
-      const give = await registration.slots?.acquire(time.deadline, aborter.signal);
-      if (isOver) give?.();
-      else release = give;
-      const handler = within(registry.around.use ?? [], async () => await run(jobs, ctx));
-      return await handler(members[0]?.job as Job, ctx, (own) => own);
+    const handler = within(this.registry.around.use ?? [], async () => await run(jobs, ctx));
+    const listen = (stop: (reason: Error) => void) => {
+      this.stop = stop;
+      return this.members.map((member) =>
+        this.host.control?.onCancel(member.delivery.deliveryId, (reason) => this.cancel(member, reason)),
+      );
     };
-    try {
-      return await Promise.race([execute(), stopped]);
-    } finally {
-      isOver = true;
-      unwatch();
-      for (const end of unlisten) end?.();
-      aborter.end();
-      release?.();
-    }
+    return withinLimits(this, listen, async () => await handler(jobs[0] as Job, ctx, (own) => own));
   }
 
   /** The handler runs on for the others; without any it is stopped. */

@@ -18,9 +18,10 @@ import { runChunk } from './run-chunk';
 import { RunSignal } from './run-signal';
 import { AT_ONCE } from './step-rules';
 import { Steps, type Suspension } from './steps';
-import { Deadlines, TimeLimit } from './time-limit';
+import { TimeLimit } from './time-limit';
 import type { HandlerContext } from './types';
 import { AnswerVoice, Notes, type Voice } from './voice';
+import { withinLimits } from './within-limits';
 
 /** Chooses the ids of jobs that are enqueued with an answer. */
 export const newId = jobIds(Date.now, Math.random);
@@ -81,7 +82,7 @@ interface Run extends Omit<EndedRun, 'ctx' | 'deadline'> {
 async function outcomeOf(run: Run, ctx: HandlerContext, aborter: RunSignal): Promise<Outcome> {
   const { steps, time } = run;
   try {
-    const value = await withinTimeout(run, ctx, aborter);
+    const value = await called(run, ctx, aborter);
     const drift = steps.suspension?.kind === 'again' ? undefined : driftIn(run);
     if (drift) throw drift;
     if (steps.suspension) return suspended(steps.suspension, steps);
@@ -132,49 +133,13 @@ function queueClock(claimedAt: string | undefined, arrived: number): () => numbe
   };
 }
 
-async function withinTimeout(
-  { delivery, registration, host, steps, time }: Run,
-  ctx: HandlerContext,
-  aborter: RunSignal,
-): Promise<unknown> {
-  let stopped: Error | undefined;
-  let end: ((error: Error) => void) | undefined;
-  // A handler need not react to its signal: what it does afterwards is not waited for.
-  const stop = (error: Error): void => {
-    stopped ??= error;
-    end?.(error);
-    aborter.abort(error);
-  };
-  time.begin(stop);
-  const unlisten = host.control?.onCancel(delivery.deliveryId, stop);
-  let release: (() => void) | undefined;
-  let over = false;
-  const execute = async (): Promise<unknown> => {
-    if (registration.slots) {
-      const give = await registration.slots.acquire(time.deadline, aborter.signal);
-      if (over) give();
-      else release = give;
-    }
-    const guard = (handler: Promise<unknown>): Promise<unknown> => steps.guard(handler);
-    return await toTheEnd(() => registration.run(delivery.job, ctx, guard), steps);
-  };
-  const ended = new Promise((resolve, reject) => {
-    end = reject;
-    if (stopped) reject(stopped);
-    execute().then(resolve, reject);
-  });
-  // Only now that the handler has begun: to set a timer takes a while.
-  const { deadlines = new Deadlines() } = host;
-  const unwatch = time.watch(deadlines);
-  try {
-    return await ended;
-  } finally {
-    over = true;
-    unwatch();
-    unlisten?.();
-    aborter.end();
-    release?.();
-  }
+function called({ delivery, registration, host, steps, time }: Run, ctx: HandlerContext, aborter: RunSignal) {
+  const guard = (handler: Promise<unknown>): Promise<unknown> => steps.guard(handler);
+  return withinLimits(
+    { registration, host, aborter, time },
+    (stop) => [host.control?.onCancel(delivery.deliveryId, stop)],
+    () => toTheEnd(() => registration.run(delivery.job, ctx, guard), steps),
+  );
 }
 
 /** Runs the handler and waits for its steps. A suspended run has no other end, unless one of its steps fails. */
