@@ -172,7 +172,7 @@ export class Desk {
     }
     lease.slots = holder.slots;
     if (concurrency === undefined) return lease;
-    if (this.isAwaited(queue, 'slots', now)) {
+    if (this.waitsOfOthers('slots', queue, now).length > 0) {
       lease.most = Math.max(this.fairShare(concurrency, now), denied ? 0 : holder.slots);
     }
     // While the limit is 0, nothing starts anyway.
@@ -214,7 +214,7 @@ export class Desk {
     if (rate) {
       const needed = Math.min(ahead, rate.limit - 1) + 1;
       let free = rate.limit - this.startsLeased;
-      const ends = [...this.holders.values()].flatMap(({ leases }) => leases).sort((a, b) => a[1] - b[1]);
+      const ends = this.leases.sort((a, b) => a[1] - b[1]);
       for (const [, until, count] of ends) {
         if (free >= needed) break;
         free += count;
@@ -239,27 +239,21 @@ export class Desk {
     return Math.min(left, Math.max(1, Math.ceil(left / 2 / this.active(now)), Math.ceil(limit / 32)));
   }
 
-  /** How many queues have waited for longer. */
-  private ahead(kind: Kind, queue: string, now: number): number {
-    const since = this.holders.get(queue)?.waits?.since ?? Number.POSITIVE_INFINITY;
-    let count = 0;
-    for (const [other, { waits }] of this.holders) {
-      if (other !== queue && waits?.[kind] && waits.until > now && waits.since < since) count++;
-    }
-    return count;
+  /** What other queues wait for, if it is of this kind. */
+  private waitsOfOthers(kind: Kind, queue: string, now: number): NonNullable<HolderRow['waits']>[] {
+    return [...this.holders].flatMap(([other, { waits }]) =>
+      other !== queue && waits?.[kind] && waits.until > now ? [waits] : [],
+    );
   }
 
-  private isAwaited(queue: string, kind: Kind, now: number): boolean {
-    for (const [other, { waits }] of this.holders) {
-      if (other !== queue && waits?.[kind] && waits.until > now) return true;
-    }
-    return false;
+  /** How many queues have waited for longer. */
+  private ahead(kind: Kind, queue: string, now: number): number {
+    const own = this.holders.get(queue)?.waits?.since ?? Number.POSITIVE_INFINITY;
+    return this.waitsOfOthers(kind, queue, now).filter(({ since }) => since < own).length;
   }
 
   private active(now: number): number {
-    let count = 0;
-    for (const { asked } of this.holders.values()) if (asked > now - RECENTLY_MS) count++;
-    return Math.max(1, count);
+    return Math.max(1, [...this.holders.values()].filter(({ asked }) => asked > now - RECENTLY_MS).length);
   }
 
   private fairShare(limit: number, now: number): number {
@@ -267,15 +261,15 @@ export class Desk {
   }
 
   private get slots(): number {
-    let sum = 0;
-    for (const { slots } of this.holders.values()) sum += slots;
-    return sum;
+    return [...this.holders.values()].reduce((sum, { slots }) => sum + slots, 0);
+  }
+
+  private get leases(): HolderRow['leases'] {
+    return [...this.holders.values()].flatMap(({ leases }) => leases);
   }
 
   private get startsLeased(): number {
-    let sum = 0;
-    for (const { leases } of this.holders.values()) for (const [, , count] of leases) sum += count;
-    return sum;
+    return this.leases.reduce((sum, [, , count]) => sum + count, 0);
   }
 
   /**
@@ -363,7 +357,7 @@ export class Desk {
   view(now: number): AllowanceView {
     const limits = this.limits(now);
     this.tidy(limits, now);
-    const ends = [...this.holders.values()].flatMap(({ leases }) => leases.map(([, until]) => until));
+    const ends = this.leases.map(([, until]) => until);
     return {
       limits,
       leased: [...this.holders]
