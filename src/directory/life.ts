@@ -33,7 +33,7 @@ import { OperationKeys } from './operations';
 import { PoolDesk, PoolList } from './pools';
 import { NewQueues, QueueList } from './queues';
 import { PausedQueues, QueueReadings } from './readings';
-import { Webhooks } from './webhooks/part';
+import { Webhooks } from './webhooks/list';
 import { WorkerRegistry } from './workers';
 import { WorkflowList } from './workflows';
 

@@ -3,10 +3,14 @@
  * the rest. A deleted one stays as an empty row until its object is notified.
  */
 
-import { STANDBY_MS } from '../../durable/outbox';
+import { gatherNotices, noticeMessages } from '../../across/feed/notices';
+import { allowsOf, type Env } from '../../config';
+import type { EventLog, QueueEvent } from '../../durable/event-log';
+import { Outbox, STANDBY_MS } from '../../durable/outbox';
 import { derived, type MessageKind } from '../../durable/outbox-relay';
 import type { Schema } from '../../durable/schema';
 import { conflict, notFound } from '../../job/errors';
+import { maskedUrl } from '../../job/secrets';
 import {
   type DeclarableWebhook,
   type Disabled,
@@ -15,7 +19,9 @@ import {
   type Webhook,
   type WebhookRoute,
 } from '../../job/webhook/subscription';
+import { directoryObject, webhookObject } from '../../rpc/stubs';
 import type { WebhookChange } from '../../rpc/webhooks';
+import { type SenderHost, WebhookSender } from './sender';
 
 /** Webhooks of a deployment, and the characters that every queue must remember of them. */
 const MAX_WEBHOOKS = 100;
@@ -23,14 +29,6 @@ const MAX_ROUTES_CHARS = 128 * 1024;
 
 /** Objects notified of a change at a time. */
 const TOLD_AT_ONCE = 20;
-
-export interface WebhookListHost {
-  wakeAt(at: number): void;
-  /** Notifies the object of a webhook. Rejects when that was not possible. */
-  tell(id: string, webhook: Webhook | null): Promise<void>;
-  /** The queues must receive other webhooks. */
-  routesChanged(now: number): void;
-}
 
 type Row = { id: string; told: number; data: string };
 
@@ -40,7 +38,7 @@ export class WebhookList {
   private known: Webhook[] | undefined;
 
   constructor(
-    private readonly host: WebhookListHost,
+    private readonly host: Pick<WebhooksHost, 'env' | 'wakeAt' | 'routesChanged'>,
     private readonly tables: Schema,
   ) {
     this.messages = derived({ kind: 'webhook', open: () => this.untold(), deliver: (id) => this.tell(id) });
@@ -144,7 +142,8 @@ export class WebhookList {
   private async tell(id: string): Promise<void> {
     const [row] = this.tables.rows<Row>('SELECT * FROM webhooks WHERE id = ? AND told = 0', id);
     if (!row) return;
-    await this.host.tell(id, row.data === '' ? null : (JSON.parse(row.data) as Webhook));
+    const webhook = row.data === '' ? null : (JSON.parse(row.data) as Webhook);
+    await webhookObject(this.host.env, id).configureWebhook(webhook);
     // A confirmation means nothing once there is something else to send.
     this.tables.rows("DELETE FROM webhooks WHERE id = ? AND data = '' AND ? = ''", id, row.data);
     this.tables.rows("UPDATE webhooks SET told = 1 WHERE id = ? AND data = ? AND data <> ''", id, row.data);
@@ -153,4 +152,70 @@ export class WebhookList {
 
 function changed(webhook: Webhook, now: number): Webhook {
   return { ...webhook, updated_at: now, version: webhook.version + 1 };
+}
+
+export interface WebhooksHost extends Omit<SenderHost, 'directory' | 'random' | 'allowsLoopback'> {
+  readonly env: Env;
+  /** An event that belongs to no queue. */
+  readonly events: EventLog;
+  /** The queues must receive other webhooks. */
+  routesChanged(now: number): void;
+  /** There are outbox messages to be sent. */
+  send(): void;
+}
+
+export class Webhooks {
+  readonly list: WebhookList;
+  readonly sender: WebhookSender;
+  readonly messages: readonly MessageKind[];
+  private readonly outbox: Outbox;
+
+  constructor(
+    private readonly host: WebhooksHost,
+    private readonly tables: Schema,
+  ) {
+    const { env, storage, events } = host;
+    this.outbox = new Outbox(storage.sql, (at) => host.wakeAt(at));
+    this.list = new WebhookList(host, tables);
+    this.sender = new WebhookSender(
+      {
+        ...host,
+        random: Math.random,
+        // Where there is none in reach, each call says so.
+        get directory() {
+          return directoryObject(env);
+        },
+        allowsLoopback: () => allowsOf(env).loopback,
+      },
+      tables,
+    );
+    this.messages = [this.list.messages, this.notices()];
+    events.listen((published) => this.tell(published.map((one) => events.shown(one))));
+  }
+
+  /** A receiver was given up: nothing more is sent there. */
+  disabled({ id, url, disabled }: Webhook, now: number): void {
+    this.host.events.add('webhook.disabled', id, now, { url: maskedUrl(url), reason: disabled?.reason });
+    this.host.events.publish();
+    this.host.send();
+  }
+
+  private tell(events: readonly QueueEvent[]): void {
+    const routes = this.list.routes();
+    if (routes.length === 0) return;
+    gatherNotices(this.outbox, routes, events);
+    this.outbox.flush();
+    this.host.send();
+  }
+
+  private notices(): MessageKind {
+    const { host, tables } = this;
+    const write = async <T>(operation: (now: number) => T) => host.storage.transactionSync(() => operation(host.now()));
+    const messages = noticeMessages(this.outbox, write, (id) => webhookObject(host.env, id));
+    return {
+      ...messages,
+      due: (...asked) => (tables.exist() ? messages.due(...asked) : []),
+      nextAt: (except) => (tables.exist() ? messages.nextAt(except) : Number.POSITIVE_INFINITY),
+    };
+  }
 }

@@ -4,6 +4,7 @@
  * one delivery at a time.
  */
 import { v7 as uuidv7 } from 'uuid';
+import { renderEvent } from '../../across/feed/written';
 import { TargetHealth } from '../../dispatch/health';
 import { MAX_CONNECTIONS } from '../../dispatch/remote';
 import { sendWebhook, type WebhookAttempt } from '../../dispatch/webhook';
@@ -12,7 +13,6 @@ import type { Schema } from '../../durable/schema';
 import { waitAtMost } from '../../durable/wait';
 import { defined } from '../../job/envelope/fields';
 import { notFound, type Outcome } from '../../job/errors';
-import { formatInstant } from '../../job/time';
 import { bodyIn } from '../../job/webhook/form';
 import { deliveryOf } from '../../job/webhook/ids';
 import { DISABLE_AFTER_MS, verdictOn } from '../../job/webhook/schedule';
@@ -163,19 +163,10 @@ export class WebhookSender {
   async test(id: string): Promise<Outcome<TestAnswer>> {
     const webhook = await this.find(id);
     if (!webhook) return { ok: false, error: notFound('webhook', id).data };
-    const now = this.host.now();
     const event = `evt_${uuidv7()}`;
-    const time = formatInstant(now);
-    const body = JSON.stringify({
-      specversion: '1.0',
-      id: event,
-      type: TEST_EVENT,
-      source: `ojs://tocsin/webhooks/${id}`,
-      subject: id,
-      time,
-      timestamp: time,
-      data: { subscription_id: id, message: 'This is a test.' },
-    });
+    const data = { message: 'This is a test.' };
+    const shown = renderEvent({ id: event, type: TEST_EVENT, queue: '', subject: id, time: this.host.now(), data });
+    const body = JSON.stringify(shown);
     const attempt = await this.send(webhook, { event, type: TEST_EVENT, body, tries: 0 });
     const { status, error, duration_ms, response } = attempt;
     const success = status !== undefined && status >= 200 && status < 300;

@@ -7,7 +7,7 @@ import { webhookId } from '../../job/webhook/ids';
 import type { DeclarableWebhook, Webhook } from '../../job/webhook/subscription';
 import type { ChangedWebhook, DeliveriesRequest, Notice, WebhookChange } from '../../rpc/webhooks';
 import type { AlertList } from '../alerts';
-import type { Webhooks } from './part';
+import type { Webhooks } from './list';
 
 export interface WebhookLife {
   readonly webhooks: Pick<Webhooks, 'list' | 'sender' | 'disabled'>;
