@@ -8,6 +8,7 @@ import { STANDBY_MS } from '../durable/outbox';
 import { derived, type MessageKind } from '../durable/outbox-relay';
 import { inParallel } from '../durable/parallel';
 import type { Schema } from '../durable/schema';
+import { defined } from '../job/envelope/fields';
 import { mayNotShorten } from '../job/errors';
 import { holding, type LimitOverrides, withOverride } from '../job/limits/overrides';
 import type { LimitOverride } from '../job/limits/policy';
@@ -79,17 +80,14 @@ export class DefaultsStore {
     const said = this.read();
     if (!said) return undefined;
     const { queues = {}, limits = {} } = this.declared() ?? {};
-    const declared = own(queues, queue);
-    const maintenance = this.maintenance();
-    const schemas = this.schemaStamp();
-    return {
+    return defined({
       ...said,
-      ...(declared && { declared }),
-      ...(Object.keys(limits).length > 0 && { limits }),
-      ...(maintenance && { maintenance }),
+      declared: own(queues, queue),
+      limits: Object.keys(limits).length > 0 ? limits : undefined,
+      maintenance: this.maintenance(),
       ...this.host.alsoFor?.(queue),
-      ...(schemas && { schemas }),
-    };
+      schemas: this.schemaStamp(),
+    });
   }
 
   /** Names the state of the schemas of jobs; undefined: there never were any. */

@@ -83,10 +83,6 @@ export class IdRegister {
     else this.plan(null);
   }
 
-  forget(): void {
-    this.round = undefined;
-  }
-
   /** One step. @returns the last row that was looked at; undefined at the end */
   private async removeVacant(after: IdPlace): Promise<IdPlace | undefined> {
     const page = 'SELECT id, queue, noted_at FROM ids WHERE (id, queue) > (?, ?) ORDER BY id, queue LIMIT ?';

@@ -76,7 +76,6 @@ export function undoBody(
   { end, history }: { end: JobToUndo['end']; history: JobHistory },
 ): JobBody {
   const { type, args, meta, target_url, timeout_ms, visibility_timeout_ms } = body;
-  const group = groupOf(body);
   const { error, reason } = history;
   const code = error?.code ?? (end === 'cancelled' ? end : (reason ?? end));
   const job: JobToUndo = {
@@ -89,10 +88,7 @@ export function undoBody(
     args: [{ job, steps: fitting(steps, MAX_BYTES - utf8Bytes(JSON.stringify(job))) }],
     meta: { [UNDO_OF]: id, ...(traceparent !== undefined && { traceparent }) },
     retry: RETRY,
-    ...(group !== undefined && { group }),
-    ...(target_url !== undefined && { target_url }),
-    ...(timeout_ms !== undefined && { timeout_ms }),
-    ...(visibility_timeout_ms !== undefined && { visibility_timeout_ms }),
+    ...defined({ group: groupOf(body), target_url, timeout_ms, visibility_timeout_ms }),
   };
 }
 
