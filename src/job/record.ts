@@ -9,7 +9,7 @@ import type { SchemaStamp } from './schemas/stamp';
 import type { JobState } from './states';
 import type { StepPart } from './steps';
 import type { WaitingFor } from './waiting';
-import type { EnvelopeError, FailureReport, JobChunk, JobOptions, JobUndo } from './wire';
+import type { EnvelopeError, FailureReport, JobEnvelope, JobOptions } from './wire';
 
 /** A retry policy as a user wrote it; its fields are those of the reference (`docs/guides/retries.md`). */
 export type RetryInput = Record<string, unknown>;
@@ -203,14 +203,10 @@ export interface UnusedClaims {
   worker_id?: string;
 }
 
-export interface JobRecord {
-  id: string;
-  queue: string;
-  type: string;
-  state: JobState;
-  priority: number;
-  /** Attempts begun; 0 until the first claim. */
-  attempt: number;
+type InEnvelope = 'id' | 'queue' | 'type' | 'state' | 'priority' | 'attempt' | 'delivery_id' | 'lease_ms';
+
+export interface JobRecord
+  extends Pick<JobEnvelope, InEnvelope | 'chunk' | 'progress' | 'progress_data' | 'checkpoint' | 'undo'> {
   created_at: number;
   enqueued_at: number;
   /** Epoch ms of the next run, in `retryable` and `scheduled`. */
@@ -224,24 +220,12 @@ export interface JobRecord {
   target?: string;
   /** JSON text of the result, when completed with one. */
   result?: string;
-  /** 0 … 1, once reported. */
-  progress?: number;
-  progress_data?: unknown;
-  checkpoint?: { state: unknown; sequence: number };
   /** Why it does not run; only where one job is read. */
   waiting_for?: WaitingFor;
-  /** With a state, where one job is read. */
-  undo?: JobUndo;
   /** What its worker holds it by; only where one job is read that was pulled and runs. Epoch ms. */
   lease?: { renewed_at: number; expires_at: number };
   /** JSON text of its recorded steps, for its runner. */
   steps?: string;
-  /** Names the claim, for a worker that has fetched the job: an attempt that was snoozed has several. */
-  delivery_id?: string;
-  /** For a worker that has fetched it, and proposed another length of its lease. */
-  lease_ms?: number;
-  /** For a worker that has fetched it by the chunk. */
-  chunk?: JobChunk;
 }
 
 /** The retry layers between a job and the deployment variables. Absent layers are empty. */

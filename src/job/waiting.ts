@@ -28,23 +28,27 @@ export const WAITING_REASONS = [
 
 export type WaitingReason = (typeof WAITING_REASONS)[number];
 
-export interface WaitingFor {
+/** What is in the way of a job, with times as they are written there. */
+export interface Waiting<Time> {
   reason: WaitingReason;
-  /** When this began, as well as it can be known; epoch ms. */
-  since: number;
-  /** When it ends by itself, if that is known; epoch ms. */
-  until?: number;
-  /** A sentence or two for a human: what is in the way, and what to do. */
+  /** When this began, as well as the queue knows. */
+  since: Time;
+  /** When it ends by itself, if that is known. */
+  until?: Time;
+  /** What is in the way and what to do, for a human. */
   detail: string;
-  /** The handler that is down. */
+  /** With `handler_down`: the name of the target. */
   target?: string;
-  /** Also the name of a run. */
+  /** With `signal`: the name of the signal. With `run`: that of the run. */
   signal?: string;
-  /** The job that it waits for: of its group, or of a run. */
+  /** With `group`: the job of the same group that has to end first. With `run`: the job that must end. */
   job_id?: string;
-  /** The limit key that the detail names. */
+  /** The limit key that `detail` names: that which is used up. */
   key?: string;
 }
+
+/** Times in epoch ms. */
+export interface WaitingFor extends Waiting<number> {}
 
 /** Why a job waits. @param since epoch ms @param until absent: unknown */
 export function waiting(reason: WaitingReason, detail: string, since: number, until?: number | undefined): WaitingFor {

@@ -3,7 +3,7 @@
  * here exists at run time.
  */
 import type { JobState } from './states';
-import type { WaitingReason } from './waiting';
+import type { Waiting } from './waiting';
 
 /**
  * A length of time: an integer counts milliseconds, a string is `"500ms"`, `"12.5s"`, `"5m"`, `"1h"`, `"7d"`, `"2w"`
@@ -105,23 +105,7 @@ export interface FailureReport {
 }
 
 /** Why a job that has not ended does not run. Times are RFC 3339. */
-export interface EnvelopeWaiting {
-  reason: WaitingReason;
-  /** When this began, as well as the queue knows. */
-  since: string;
-  /** When it ends by itself, if that is known. */
-  until?: string;
-  /** What is in the way and what to do, for a human. */
-  detail: string;
-  /** With `handler_down`: the name of the target. */
-  target?: string;
-  /** With `signal`: the name of the signal. With `run`: that of the run. */
-  signal?: string;
-  /** With `group`: the job of the same group that has to end first. With `run`: the job that must end. */
-  job_id?: string;
-  /** The limit key that `detail` names: that which is used up. */
-  key?: string;
-}
+export interface EnvelopeWaiting extends Waiting<string> {}
 
 /** Jobs that a handler waits for under a name. A name with a record starts nothing: it only waits. */
 export interface RunRequest {

@@ -24,7 +24,16 @@ import { FLAWS, unstorableIn } from '../envelope/storable';
 import { invalidPayload, invalidRequest } from '../errors';
 import type { LogLine } from '../log';
 import { optionsThat } from '../options';
-import type { Awaited, Coalesced, JobBody, JobErrorEntry, JobHistory, Snoozed, UnusedClaims } from '../record';
+import type {
+  Awaited,
+  Coalesced,
+  JobBody,
+  JobErrorEntry,
+  JobHistory,
+  JobRecord,
+  Snoozed,
+  UnusedClaims,
+} from '../record';
 import { MAX_HELD } from '../runs';
 import { readStepPart, type StepPart } from '../steps';
 
@@ -33,16 +42,11 @@ export const STORED_STATES = ['waiting', 'pending', 'completed', 'cancelled', 'd
 export type StoredState = (typeof STORED_STATES)[number];
 
 /** A job between a file and its queue; the texts are JSON. */
-export interface StoredJob {
-  id: string;
-  type: string;
+export interface StoredJob extends Pick<JobRecord, 'id' | 'type' | 'priority' | 'created_at' | 'enqueued_at' | 'body'> {
   state: StoredState;
-  priority: number;
   /** Attempts used up, and claims over its whole life. */
   attempt: number;
   claims: number;
-  created_at: number;
-  enqueued_at: number;
   /** When it becomes available, unless it was immediate. */
   due_at?: number;
   expires_at?: number;
@@ -52,7 +56,6 @@ export interface StoredJob {
   history?: string;
   checkpoint?: { sequence: number; created_at: number; content: string; parts?: StepPart[] };
   run?: CompletedRun;
-  body: string;
 }
 
 /** The attempt that has completed a job. */

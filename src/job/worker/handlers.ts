@@ -43,8 +43,11 @@ const readTypes: Reader<string[]> = (value, field) => {
 /** What a worker that pulls says of the jobs that it wants, whichever way it asks. */
 export const CLAIM_MEMBERS = {
   worker_id: readWorkerId,
+  /** Only jobs of these types; absent: any. */
   types: readTypes,
+  /** What its handlers of these types say of themselves; absent: what they said before holds. */
   handlers: readHandlers,
+  /** Length of a lease; absent: the job's, else the queue's, else the next, else 30 minutes. */
   visibility_timeout_ms: readMilliseconds,
   default_visibility_timeout_ms: readMilliseconds,
 };

@@ -8,7 +8,6 @@ import { defined, isObject, optional, readInteger, readName, readString, readWor
 import { notAnObject, parseParts } from '../envelope/json';
 import { readMembers, required } from '../envelope/members';
 import { invalidPayload, invalidRequest, type Outcome, payloadTooLarge } from '../errors';
-import type { AnnouncedType } from '../record';
 import { readTrace, type Trace } from '../trace';
 import { CLAIM_MEMBERS } from './handlers';
 import { type Heartbeat, readHeartbeat } from './heartbeat';
@@ -24,17 +23,9 @@ export const MAX_MESSAGE = 8 * 1024 * 1024;
 /** Longest `types`, with what is taken by the chunk, in characters of JSON: they must outlive the object's memory. */
 const MAX_TYPES_CHARS = 1200;
 
-export interface Connection {
-  worker_id: string;
-  /** Only jobs of these types; absent: any. */
-  types?: string[];
-  /** What its handlers of these types say of themselves; absent: what was message before holds. */
-  handlers?: AnnouncedType[];
+export interface Connection extends ReturnType<typeof readConnectionMembers> {
   /** Which jobs it takes by the chunk. */
   chunks?: PulledChunks;
-  /** Lease length in ms; absent: the job's, else the queue's, else the next, else 30 minutes. */
-  visibility_timeout_ms?: number;
-  default_visibility_timeout_ms?: number;
   /** By what the queues count that its enqueues create; absent: it may create any number. Known to the server alone. */
   creator?: string;
 }
