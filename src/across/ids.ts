@@ -15,21 +15,11 @@ onEmptied(() => {
 
 /** Notes that queues will take jobs under these ids. @param lookedInto no other queue has one @returns the others */
 export function noteIds(env: Env, places: readonly IdPlace[], lookedInto = false): Promise<IdPlace[]> {
-  return atShards(
-    env,
-    places,
-    ({ id }) => id,
-    (shard, own) => shard.noteIds(own, lookedInto),
-  );
+  return atShards(env, places, (shard, own) => shard.noteIds(own, lookedInto));
 }
 
 export function placesOf(env: Env, ids: readonly string[]): Promise<IdPlace[]> {
-  return atShards(
-    env,
-    [...new Set(ids)],
-    (id) => id,
-    (shard, own) => shard.placesOf(own),
-  );
+  return atShards(env, [...new Set(ids)], (shard, own) => shard.placesOf(own));
 }
 
 /** As {@link placesOf}, also for jobs from before ids were noted. @returns `left`: queues not listed yet */
@@ -57,12 +47,11 @@ export function beingListed(left: number): ApiError {
   return unavailable(`The ids of ${left} queues are still being listed after an upgrade.`, 2);
 }
 
-async function atShards<T>(
+async function atShards<T extends string | IdPlace>(
   env: Env,
   items: readonly T[],
-  idOf: (item: T) => string,
   ask: (shard: DirectoryApi, items: T[]) => Promise<IdPlace[]>,
 ): Promise<IdPlace[]> {
-  const shards = Map.groupBy(items, (item) => idShardOf(idOf(item)));
+  const shards = Map.groupBy(items, (item) => idShardOf(typeof item === 'string' ? item : item.id));
   return (await inParallel([...shards], ([name, own]) => ask(idShard(env, name), own))).flat();
 }
