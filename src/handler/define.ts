@@ -135,7 +135,7 @@ export function defineHandlers(handlers: unknown, options: WorkerOptions = {}): 
       if (isPost && pathname === deliveryPath) {
         return await deliver(request, registry, { env, executionCtx, call: request, sink });
       }
-      if (pathname === ANNOUNCEMENT_PATH && request.method === 'GET') return json(200, registry.announcement());
+      if (pathname === ANNOUNCEMENT_PATH && request.method === 'GET') return Response.json(registry.announcement());
       if (options.fetch) return await options.fetch(request, env, executionCtx ?? { waitUntil: () => undefined });
       if (pathname === ANNOUNCEMENT_PATH) return methodNotAllowed('GET');
       if (pathname === (deliveryPath ?? '/')) return methodNotAllowed('POST');
@@ -180,7 +180,7 @@ async function deliver(
   const { control } = call;
   const version = { [VERSION_HEADER]: registry.version };
   if (parsed.kind === 'single') {
-    return jsonText(200, writeAnswer(await runDelivery(parsed.delivery, registry, { ...around, control })), version);
+    return answered(writeAnswer(await runDelivery(parsed.delivery, registry, { ...around, control })), version);
   }
   const voice: Host['voice'] = ({ deliveryId = '' }, notes) =>
     control ? new LineVoice(control.line, deliveryId) : new AnswerVoice('never', notes, newId);
@@ -188,7 +188,7 @@ async function deliver(
   const runs = runAll(parsed.deliveries, registry, host);
   const entries = runs.map(async (run, at) => writeAnswer(await run, parsed.deliveries[at]?.deliveryId));
   const { body, isLines } = await batchAnswer(entries, control?.line);
-  return jsonText(200, body, { ...version, ...(isLines && { 'Content-Type': LINES_TYPE }) });
+  return answered(body, { ...version, ...(isLines && { 'Content-Type': LINES_TYPE }) });
 }
 
 function checkOptions(options: object): void {
@@ -207,13 +207,9 @@ function methodNotAllowed(allow: string): Response {
 }
 
 function refusal(status: number, code: string, message: string, headers: Record<string, string> = {}): Response {
-  return json(status, { error: { code, message, retryable: false } }, headers);
+  return Response.json({ error: { code, message, retryable: false } }, { status, headers });
 }
 
-function json(status: number, body: unknown, headers: Record<string, string> = {}): Response {
-  return jsonText(status, JSON.stringify(body), headers);
-}
-
-function jsonText(status: number, body: BodyInit, headers: Record<string, string> = {}): Response {
-  return new Response(body, { status, headers: { 'Content-Type': 'application/json', ...headers } });
+function answered(body: BodyInit, headers: Record<string, string>): Response {
+  return new Response(body, { headers: { 'Content-Type': 'application/json', ...headers } });
 }

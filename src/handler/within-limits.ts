@@ -17,12 +17,13 @@ export async function withinLimits(
   listen: (stop: (reason: Error) => void) => readonly ((() => void) | undefined)[],
   call: () => Promise<unknown>,
 ): Promise<unknown> {
-  let stopped: Error | undefined;
-  let end: ((reason: Error) => void) | undefined;
+  let settle!: { resolve: (value: unknown) => void; reject: (reason: unknown) => void };
+  const ended = new Promise((resolve, reject) => {
+    settle = { resolve, reject };
+  });
   // A handler need not react to its signal: what it does afterwards is not waited for.
   const stop = (reason: Error): void => {
-    stopped ??= reason;
-    end?.(reason);
+    settle.reject(reason);
     aborter.abort(reason);
   };
   time.begin(stop);
@@ -37,11 +38,7 @@ export async function withinLimits(
     }
     return await call();
   };
-  const ended = new Promise((resolve, reject) => {
-    end = reject;
-    if (stopped) reject(stopped);
-    execute().then(resolve, reject);
-  });
+  execute().then(settle.resolve, settle.reject);
   // Only now that the handler has begun: to set a timer takes a while.
   const { deadlines = new Deadlines() } = host;
   const unwatch = time.watch(deadlines);
