@@ -2,7 +2,6 @@
  * The output streams of one run. Chunks are gathered for a moment, numbered, and kept until the queue confirms that it
  * has written them.
  */
-import { utf8Bytes } from '../job/bytes';
 import { memberOf } from '../job/thrown';
 import { ConflictError, TocsinError } from '../producer/errors';
 import { requireName } from './step-rules';
@@ -58,7 +57,7 @@ class Output implements OutputStream {
     const what = `ctx.stream: a chunk of ${JSON.stringify(this.name)}`;
     const value = jsonCopy(chunk, what);
     if (value === undefined) throw new TypeError(`${what} is undefined; use null`);
-    const bytes = utf8Bytes(JSON.stringify(value)) + 1;
+    const bytes = new TextEncoder().encode(JSON.stringify(value)).length + 1;
     if (bytes > MAX_CHUNK_BYTES) throw new TypeError(`${what} has ${bytes} bytes; at most ${MAX_CHUNK_BYTES} fit`);
     this.#throwFailure();
     this.#chunks.push({ value, bytes });

@@ -187,7 +187,10 @@ class Recorder implements Voice {
 
   async stream({ name, first, chunks }: StreamMessage): Promise<void> {
     // Each execution of the writer begins with 0.
-    this.streams[name] = [...(this.streams[name] ?? []).slice(0, first), ...(jsonCopy(chunks, 'chunks') as unknown[])];
+    this.streams[name] = [
+      ...(own(this.streams, name) ?? []).slice(0, first),
+      ...(jsonCopy(chunks, 'chunks') as unknown[]),
+    ];
   }
 
   async signalUrl({ signal }: SignalUrlAsked): Promise<string> {

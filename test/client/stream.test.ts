@@ -30,7 +30,7 @@ async function all(stream: AsyncIterable<StreamChunk>): Promise<unknown[]> {
 }
 
 describe('a client', () => {
-  it('reads a stream while it is written, is told of a reset, and ends with the job', async () => {
+  it('reads a stream while it is written, notices a reset, and ends with the job', async () => {
     const id = await taken();
     const read = all(liveClient().stream(id, 'tokens'));
     await write(id, 0, ['a', { userName: 'Ada' }]);

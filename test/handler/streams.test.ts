@@ -50,7 +50,7 @@ describe('a stream', () => {
     ]);
   });
 
-  it('begins anew with each try of its step, and an earlier try writes no more', async () => {
+  it('starts over with each try of its step, and an earlier try writes no more', async () => {
     let earlier: Promise<unknown> | undefined;
     let tries = 0;
     const call = live((ctx) =>
@@ -161,7 +161,7 @@ describe('a stream', () => {
     [{ code: 'payload_too_large', message: 'full', details: { limit: 'bytes', max: 1 } }, 'StreamFullError'],
     [{ code: 'conflict', message: 'other', details: { writer: null } }, 'TypeError'],
     [{ code: 'conflict', message: 'over' }, 'ConflictError'],
-  ])('that is refused with %j fails the run with %s, even if nobody waits for it', async (error, type) => {
+  ])('that is refused with %j fails the run with %s, even if no call waits for it', async (error, type) => {
     const call = live(
       (ctx) => {
         void ctx.stream('tokens').write('a');

@@ -4,6 +4,7 @@
  */
 import { Feed } from '../../across/feed/feed';
 import { ENDS } from '../../durable/event-log';
+import { own } from '../../job/own';
 import { placeText, readStreamPlace, type StreamPlace } from '../../job/streams';
 import type { StreamPage } from '../../rpc/workers';
 import { type AppContext, asShown } from '../context';
@@ -15,7 +16,7 @@ const PAGE = 256 * 1024;
 
 /** A chunk as the caller may see it. */
 export function chunkShown(c: AppContext, name: string, chunk: unknown): unknown {
-  return asShown(c)({ stream: { [name]: chunk } }).stream[name];
+  return own(asShown(c)({ stream: { [name]: chunk } }).stream, name);
 }
 
 export async function followStream(c: AppContext, name: string, asked: StreamPlace | undefined) {

@@ -148,7 +148,7 @@ describe('chunks of a stream', () => {
     expect(texts(reader)).toEqual(['a', 'b', 'c', '(end completed)']);
   });
 
-  it('of an attempt that is over are refused, and shown to nobody', async () => {
+  it('of an attempt that is over are refused, and no reader gets them', async () => {
     const id = await taken(retried);
     const first = { attempt: 1 };
     await write(id, 0, ['a'], first);
@@ -162,7 +162,7 @@ describe('chunks of a stream', () => {
     expect(await refused(id, 1, ['b'], first)).toMatchObject({ status: 409 });
   });
 
-  it('of a writer that executes again replace those before, and readers are told', async () => {
+  it('of a writer that executes again replace those before, and readers get a reset', async () => {
     const id = await taken(retried);
     await write(id, 0, ['a', 'b']);
     const reader = await follow(id);
@@ -269,7 +269,7 @@ describe('a reader', () => {
     expect(await server.refusal('GET', `${path(id)}?after=x`)).toMatchObject({ status: 400, field: 'after' });
   });
 
-  it('is told of what it may not be sent, and reads it', async () => {
+  it('reads what is too much to be sent', async () => {
     const id = await taken();
     const reader = await follow(id);
     const large = 'x'.repeat(200 * KIB);
