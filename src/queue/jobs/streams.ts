@@ -79,7 +79,8 @@ export function streamPage(
     return { state, first: 0, chunks: [], isWhole: true };
   }
   const { run, next } = head;
-  const first = after?.run === run ? Math.min(after.n + 1, next) : 0;
+  // A reader may have more than a new object has: it gets nothing until its writer has sent that again.
+  const first = after?.run === run ? after.n + 1 : 0;
   const chunks = q.store.streams.read(key, name, run, first, maxChars);
   return { state, run, first, chunks, isWhole: first + chunks.length >= next };
 }

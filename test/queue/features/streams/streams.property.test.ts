@@ -77,8 +77,11 @@ async function play(seed: number): Promise<void> {
       const chunks: string[] = [];
       written.set(attempt * 1024 + execution, chunks);
       let confirmed = 0;
+      let sent = 0;
       const send = async (flush: boolean): Promise<void> => {
-        const first = confirmed;
+        // Messages may be under way together, or be repeated.
+        const first = Math.min(chunks.length, random() < 0.5 ? sent : confirmed);
+        sent = chunks.length;
         const said = { job_id, attempt, name: 'tokens', execution, first, chunks: chunks.slice(first), flush };
         const answer = await queue.api.writeStream(said).catch(() => undefined);
         if (answer?.ok && random() < 0.8) confirmed = Math.max(confirmed, answer.value.next);
@@ -87,6 +90,7 @@ async function play(seed: number): Promise<void> {
           expect(answer.error).toMatchObject({ status: 409, details: { next: expect.any(Number) } });
           // What is confirmed is never lost.
           expect(next).toBeGreaterThanOrEqual(confirmed);
+          sent = next;
         }
       };
       for (let left = 1 + Math.floor(random() * 6); left > 0; left--) {
@@ -95,7 +99,10 @@ async function play(seed: number): Promise<void> {
         if (random() < 0.5) await send(true);
         else void send(false);
         if (random() < 0.5) await look();
-        if (random() < 0.15) await queue.die();
+        if (random() < 0.2) {
+          await queue.die();
+          await look();
+        }
       }
       // A writer that was cut off confirms nothing more.
       while (confirmed < chunks.length && (isLast || random() < 0.9)) await send(true);
