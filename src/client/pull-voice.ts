@@ -16,7 +16,7 @@ export class PullVoice implements Voice {
   /** @param cancelled called when the job was cancelled @param complain receives errors that no one awaits */
   constructor(
     private readonly puller: Puller,
-    private readonly reports: Pick<ReportGatherer, 'progress' | 'checkpoint' | 'step'>,
+    private readonly reports: Pick<ReportGatherer, 'progress' | 'checkpoint' | 'step' | 'stream' | 'keepsOrder'>,
     private readonly job: Held,
     private readonly cancelled: () => void,
     private readonly complain: (error: unknown) => void,
@@ -47,8 +47,12 @@ export class PullVoice implements Voice {
     return await this.puller.signalUrl(this.job, asked);
   }
 
+  keepsOrder(): boolean {
+    return this.reports.keepsOrder(this.job);
+  }
+
   async stream(message: StreamMessage): Promise<void> {
-    await this.puller.writeStream(this.job, message);
+    await this.reports.stream(this.job, message);
   }
 
   async enqueue(jobs: readonly ChildJob[]): Promise<JobEnvelope[]> {

@@ -298,10 +298,14 @@ export class PullWorker<Job extends Held & { type: string; args: readonly unknow
     return url;
   }
 
+  streamText(job: Held, { name: _, chunks, ...about }: StreamMessage): string {
+    return `${this.#about(job, about).slice(0, -1)},"chunks":${JSON.stringify(chunks)}}`;
+  }
+
   /** Writes chunks of an output stream. May be repeated. @throws {ConflictError} {@link InvalidJobError} */
-  async writeStream(job: Held, { name, chunks, ...about }: StreamMessage): Promise<void> {
-    const body = `${this.#about(job, about).slice(0, -1)},"chunks":${JSON.stringify(chunks)}}`;
-    await this.#requests.safely('POST', pathTo`/jobs/${job.id}/streams/${name}`, body);
+  async writeStream(job: Held, message: StreamMessage): Promise<void> {
+    const body = this.streamText(job, message);
+    await this.#requests.safely('POST', pathTo`/jobs/${job.id}/streams/${message.name}`, body);
   }
 
   /** Adds lines to the log of a job; the last 100 are kept. @throws {ConflictError} when this attempt is over */

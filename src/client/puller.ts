@@ -61,6 +61,8 @@ export interface Puller {
   recordStep(job: Held, name: string, record: StepRecord): Promise<StepRecord | undefined>;
   recall(job: Held, name: string): Promise<StepRecord | undefined>;
   signalUrl(job: Held, asked: SignalUrlAsked): Promise<string>;
+  /** JSON of a message of `POST /jobs/:id/streams/:name`. */
+  streamText(job: Held, message: StreamMessage): string;
   writeStream(job: Held, message: StreamMessage): Promise<unknown>;
   log(job: Held, lines: readonly LogEntry[]): Promise<void>;
   enqueue(child: Record<string, unknown>): Promise<JobEnvelope>;

@@ -114,6 +114,11 @@ export class QueueSockets {
     }, QUIET_MS);
   }
 
+  /** As {@link SocketKeeper.stream}. */
+  stream(queue: string | undefined, members: string): Promise<unknown> | undefined {
+    return this.#keepers.find((keeper) => keeper.queue === queue)?.stream(members);
+  }
+
   /** Sends a heartbeat over a socket, and checks the others. @param body as over HTTP @returns undefined: no answer */
   async heartbeat(body: string): Promise<HeartbeatAnswer | undefined> {
     const [first, ...others] = this.#keepers.filter(({ isOpen }) => isOpen);

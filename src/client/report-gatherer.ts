@@ -1,6 +1,7 @@
 /** Gathers the reports of a running worker: those of one turn share a request, with the next fetch if that is due. */
 import type { DeliveryOutcome, Progress } from '../handler/protocol';
 import type { StepRecord } from '../handler/step-rules';
+import type { StreamMessage } from '../handler/voice';
 import type { JobEnvelope } from '../producer/envelope';
 import { NotFoundError, TocsinError } from '../producer/errors';
 import { bytesOf } from './batch';
@@ -43,13 +44,14 @@ export class ReportGatherer {
   /**
    * @param worker writes them, and sends them one by one @param send sends them together
    * @param fetchTakes at the end of a turn: will a fetch take them along? It must {@link fetch}, or {@link flush}
-   * @param hasSocket is there one to this queue?
+   * @param hasSocket is there one to this queue? @param streamOver writes chunks over it, if that is possible
    */
   constructor(
     private readonly worker: Puller,
     private readonly send: (reports: readonly SentReport[]) => Promise<ReportOutcome[]>,
     private readonly fetchTakes: () => boolean,
     private readonly hasSocket: (queue: string | undefined) => boolean,
+    private readonly streamOver: (queue: string | undefined, members: string) => Promise<unknown> | undefined,
   ) {}
 
   /** How many wait for a request: their jobs run no more. */
@@ -80,6 +82,23 @@ export class ReportGatherer {
     // Sent again alone, it gets what is on record, of any size.
     if (!done || done.stepOmitted) return await this.worker.recordStep(job, name, record);
     return done.step && stepRecordOf(done.step);
+  }
+
+  /** Do chunks arrive in the order in which they are sent? */
+  keepsOrder({ queue }: Held): boolean {
+    return this.hasSocket(queue);
+  }
+
+  /** Writes chunks of an output stream. @throws {ConflictError} {@link InvalidJobError} */
+  async stream(job: Held, message: StreamMessage): Promise<void> {
+    const about = `"job_id":${JSON.stringify(job.id)},"name":${JSON.stringify(message.name)}`;
+    try {
+      const sent = this.streamOver(job.queue, `${about},${this.worker.streamText(job, message).slice(1, -1)}`);
+      if (sent) return void (await sent);
+    } catch (error) {
+      if (!(error instanceof TocsinError && error.retryable)) throw error;
+    }
+    await this.worker.writeStream(job, message);
   }
 
   /** @returns undefined: it must go alone */

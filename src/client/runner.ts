@@ -124,6 +124,7 @@ export class Runner {
         this.#sockets.report(this.#reporting, reports, this.#directive === 'running' ? this.#socketRoom : undefined),
       () => this.#fetchTakes(),
       (queue) => this.#sockets.isOpenTo(queue),
+      (queue, members) => this.#sockets.stream(queue, members),
     );
     this.#jobs = new RunningJobs(
       this.#reporting,

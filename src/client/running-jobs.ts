@@ -73,7 +73,10 @@ export class RunningJobs {
    */
   constructor(
     private readonly reporting: Puller,
-    private readonly reports: Pick<ReportGatherer, 'settle' | 'progress' | 'checkpoint' | 'step'>,
+    private readonly reports: Pick<
+      ReportGatherer,
+      'settle' | 'progress' | 'checkpoint' | 'step' | 'stream' | 'keepsOrder'
+    >,
     private readonly options: JobsOptions,
     private readonly changes: Changes,
     private readonly complain: (error: unknown) => void,

@@ -104,6 +104,11 @@ export class SocketKeeper {
     }
   }
 
+  /** @param members of the message, as JSON. @returns undefined: it must go over HTTP */
+  stream(members: string): Promise<unknown> | undefined {
+    return this.isOpen && members.length <= LONGEST_MESSAGE ? this.#channel?.stream(members) : undefined;
+  }
+
   /** Sends a heartbeat over the socket. @param body as over HTTP @returns undefined: it did not come through */
   async heartbeat(body: string): Promise<HeartbeatAnswer | undefined> {
     const channel = this.#channel;

@@ -64,6 +64,11 @@ export class WorkerChannel {
     return this.#ask('enqueue', `,"jobs":[${jobs}]`);
   }
 
+  /** Writes chunks of an output stream. @param members of the message, as JSON */
+  stream(members: string): Promise<unknown> {
+    return this.#ask('stream', `,${members}`);
+  }
+
   #ask(type: string, members: string): Promise<Record<string, unknown>> {
     const id = ++this.#lastId;
     return new Promise((resolve, reject) => {
@@ -150,6 +155,7 @@ export class WorkerChannel {
         break;
       case 'reported':
       case 'enqueued':
+      case 'streamed':
         this.#questionOf(message)?.resolve(message);
         break;
       case 'heartbeat':

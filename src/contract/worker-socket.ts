@@ -3,6 +3,7 @@ import type { JobEnvelope } from '../job/wire';
 import type { BatchAnswer, NewJob } from './jobs';
 import type { HeartbeatAnswer, HeartbeatRequest, Report, ReportOutcomes, ReportRefusal } from './pull';
 import { get } from './route';
+import type { StreamWrite, StreamWritten } from './streams';
 import type { Directive } from './workers';
 
 /** What any message of a worker may have. */
@@ -40,6 +41,16 @@ export interface EnqueueMessage extends Confirmed {
   tracestate?: string;
 }
 
+/** Chunks of an output stream. */
+export interface ChunksMessage extends Confirmed, StreamWrite {
+  type: 'stream';
+  /** The answer has the same. */
+  id: number;
+  job_id: string;
+  /** Of the stream. */
+  name: string;
+}
+
 /** A sign of life, which extends leases. */
 export interface HeartbeatMessage extends Confirmed, Omit<HeartbeatRequest, 'worker_id'> {
   type: 'heartbeat';
@@ -65,7 +76,15 @@ export interface Read extends Confirmed {
 }
 
 /** What a worker says. */
-export type WorkerRequest = Ready | ReportMessage | EnqueueMessage | HeartbeatMessage | Pause | Pong | Read;
+export type WorkerRequest =
+  | Ready
+  | ReportMessage
+  | EnqueueMessage
+  | ChunksMessage
+  | HeartbeatMessage
+  | Pause
+  | Pong
+  | Read;
 
 /** Jobs, each leased to the worker. */
 export interface JobsMessage {
@@ -99,6 +118,12 @@ export interface SocketEnqueued extends BatchAnswer {
 /** The jobs are enqueued. */
 export interface EnqueuedMessage extends SocketEnqueued {
   type: 'enqueued';
+  id: number;
+}
+
+/** The chunks are written. */
+export interface StreamedMessage extends Pick<StreamWritten, 'run' | 'next'> {
+  type: 'streamed';
   id: number;
 }
 
@@ -139,6 +164,7 @@ export type QueueMessage =
   | Ping
   | ReportedMessage
   | EnqueuedMessage
+  | StreamedMessage
   | HeartbeatTaken
   | Paused
   | AttemptsTaken

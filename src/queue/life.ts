@@ -23,7 +23,7 @@ import { readFact } from '../durable/sql';
 import { parseEach } from '../job/envelope/batch';
 import { defined } from '../job/envelope/fields';
 import { type ParseContext, parseJob, withFingerprint } from '../job/envelope/parse';
-import { eventualOutcomeOf, notFound, type Outcome, outcomeOf } from '../job/errors';
+import { eventualOutcomeOf, notFound, type Outcome, outcomeOf, unwrap } from '../job/errors';
 import { refuseTooMuch } from '../job/message';
 import type { JobView, NewJob, RunnerView } from '../job/record';
 import { below, over, type QueueDefaults } from '../job/settings';
@@ -35,7 +35,7 @@ import { misplacement } from '../rpc/place';
 import type { QueueApi, QueueSettings } from '../rpc/queue';
 import type { EnqueuedJob } from '../rpc/receipts';
 import { deskObject, directoryObject, queueObject, webhookObject, workflowObject } from '../rpc/stubs';
-import type { ClaimRequest } from '../rpc/workers';
+import type { ClaimRequest, StreamReceipt, StreamRequest } from '../rpc/workers';
 import { type Creation, createQueue, type Operation, tryCreation } from './creation';
 import { QueueEngine } from './engine';
 import type { About } from './feature';
@@ -123,6 +123,7 @@ export class QueueLife {
       heartbeat: (heard) => this.heartbeat(heard),
       enqueue: (batch, creator) =>
         enqueueFromSocket(env, { queue: this.name, object: own }, batch, creator, Date.now()),
+      writeStream: async (request) => unwrap(await this.writeStream(request)),
       directiveOf: async (workerId) => (await directoryObject(env).worker(workerId))?.directive ?? 'running',
     });
     this.schema = new Schema(ctx.storage, QUEUE, ctx.id.name, misplacement(ctx.id, env));
@@ -276,6 +277,18 @@ export class QueueLife {
       void this.engine;
       return this.workers.accept(worker);
     });
+  }
+
+  /** Shows chunks of an output stream. @returns once they are written */
+  async writeStream(request: StreamRequest): Promise<Outcome<StreamReceipt>> {
+    await this.created();
+    const { job_id } = request;
+    const taken = this.read(
+      () => this.engine?.streams.take(request),
+      (q) => [keyOf(q, job_id)],
+    );
+    if (!taken?.ok) return taken ?? { ok: false, error: notFound('job', job_id).data };
+    return eventualOutcomeOf(async () => (await taken.value) as StreamReceipt);
   }
 
   private async heartbeat(heard: Heartbeat) {

@@ -33,6 +33,7 @@ class FakeLine implements QueueSocket {
     return { state: 'running', jobsExtended: [], jobsCancelled: [], jobsLost: [] } as never;
   }
   enqueue = never;
+  stream = never;
   pauses = 0;
   pause = async () => void this.pauses++;
   close(): void {

@@ -23,6 +23,7 @@ it('a step for whose record the answer had no room is asked for by itself', asyn
     send,
     () => false,
     () => true,
+    () => undefined,
   );
   const job = { id: 'a', attempt: 1, deliveryId: 'd', queue: 'q' };
   expect(await reports.step(job, 'large', { result: 2 })).toEqual({ result: 'on record' });

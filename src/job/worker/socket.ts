@@ -1,13 +1,14 @@
 /** Messages between workers and a queue over a socket: JSON objects (`docs/reference/worker-socket.md`). */
 
-import type { Report } from '../attempt/outcome';
-import { readReports, readWorkerId } from '../attempt/read-report';
+import type { AttemptName, Report } from '../attempt/outcome';
+import { readAttempt, readReports, readWorkerId } from '../attempt/read-report';
 import { chunksOf, type PulledChunks } from '../chunk';
 import { entriesIn } from '../envelope/batch';
 import { defined, isObject, optional, readInteger, readName, readString, readWord } from '../envelope/fields';
 import { notAnObject, parseParts } from '../envelope/json';
 import { readMembers, required } from '../envelope/members';
 import { invalidPayload, invalidRequest, type Outcome, payloadTooLarge } from '../errors';
+import { readStreamName, readStreamSaid, type StreamSaid } from '../streams';
 import { readTrace, type Trace } from '../trace';
 import { CLAIM_MEMBERS } from './handlers';
 import { type Heartbeat, readHeartbeat } from './heartbeat';
@@ -44,12 +45,13 @@ export type WorkerMessage =
   | { type: 'ready'; count: number }
   | { type: 'report'; id: number; reports: Outcome<Report>[]; ready?: number }
   | { type: 'enqueue'; batch: SpokenBatch }
+  | { type: 'stream'; id: number; request: AttemptName & StreamSaid }
   | { type: 'heartbeat'; id?: number; heard: Heartbeat }
   | { type: 'pause' }
   | { type: 'pong'; n: number }
   | { type: 'read' };
 
-const TYPES = ['ready', 'report', 'enqueue', 'heartbeat', 'pause', 'pong', 'read'] as const;
+const TYPES = ['ready', 'report', 'enqueue', 'stream', 'heartbeat', 'pause', 'pong', 'read'] as const;
 const readType = readWord(TYPES);
 const readCount = readInteger(0, MAX_READY);
 const readNumber = readInteger(0, Number.MAX_SAFE_INTEGER);
@@ -92,6 +94,12 @@ export function readMessage(message: Record<string, unknown>, workerId: string, 
     }
     case 'enqueue':
       return { type, batch: readBatch(message) };
+    case 'stream': {
+      const { type: _, id, got: __, name, ...report } = message;
+      const said = readStreamSaid(report, readStreamName(name, 'name'));
+      const request = { ...readAttempt(report, {}, 'stream'), worker_id: workerId, ...said };
+      return { type, id: readNumber(id, 'id'), request };
+    }
     case 'heartbeat':
       return {
         type,

@@ -1,6 +1,6 @@
 import type { Verbs } from '../../durable/answering';
 import type { AttemptName, EndReport } from '../../job/attempt/outcome';
-import { eventualOutcomeOf, type Outcome } from '../../job/errors';
+import type { Outcome } from '../../job/errors';
 import { MAX_CLAIM_BYTES } from '../../job/size';
 import type { StreamPlace } from '../../job/streams';
 import type {
@@ -14,7 +14,6 @@ import type {
   ReportedAndClaimed,
   SignalRequest,
   StepRequest,
-  StreamReceipt,
   StreamRequest,
 } from '../../rpc/workers';
 import { change, held, jobs, look, noJob, none, nothing, readJob, writeIfExists } from '../access-modes';
@@ -93,12 +92,7 @@ export const WORKER_VERBS = {
   /** A signal for the job, which continues at once if it waits for it. */
   signal: change((q, now, request: SignalRequest) => signal(q, request, now)),
   /** Chunks of a stream: shown to its readers, and answered once they are written. */
-  async writeStream(life, request: StreamRequest): Promise<Outcome<StreamReceipt>> {
-    await life.created();
-    const taken = life.read(() => life.engine?.streams.take(request), jobs([request.job_id]));
-    if (!taken?.ok) return taken ?? noJob(request.job_id);
-    return eventualOutcomeOf(async () => (await taken.value) as StreamReceipt);
-  },
+  writeStream: (life, request: StreamRequest) => life.writeStream(request),
   streams: readJob((q, _, id: string) => streamsOf(q, id)),
   streamPage: readJob((q, now, id: string, name: string, after: StreamPlace | undefined, maxChars: number) =>
     streamPage(q, { id, name, after, maxChars }, now),

@@ -5,6 +5,7 @@ import { handler } from '../../../support/handlers';
 import { freshName, steady, TestQueue } from '../../../support/queue';
 import { type Json, server, TestServer, UNKNOWN_ID, V1 } from '../../../support/server';
 import { StreamReader } from '../../../support/streams';
+import { WorkerSocket } from '../../../support/worker-socket';
 
 const KIB = 1024;
 const MIB = KIB * KIB;
@@ -330,6 +331,38 @@ describe('a caller that may not see everything', () => {
     ]) {
       expect([answer.status, answer.body.error?.code]).toEqual([403, 'token_scope']);
     }
+  });
+});
+
+describe('a worker on a socket', () => {
+  it('sends chunks in order without waiting for each, and hears what was refused', async () => {
+    const socket = await WorkerSocket.open(queue);
+    socket.ready(1);
+    const id = await server.enqueue(queue, {});
+    await socket.given(1);
+    const reader = await follow(id);
+    const chunk = (at: number, rest: Json = {}) =>
+      socket.say({ type: 'stream', id: 100 + at, job_id: id, name: 'tokens', first: at, chunks: [`${at}`], ...rest });
+    // More than may be under way otherwise.
+    for (let at = 0; at < 250; at++) chunk(at);
+    await reader.get('chunk', 250);
+    await socket.get('streamed', 250);
+    chunk(260);
+    chunk(250, { job_id: UNKNOWN_ID });
+    chunk(250, { color: 'red' });
+    await socket.get('error', 3);
+    const errors = socket.of('error');
+    expect(errors.map(({ id: of, error }) => [of, (error as Json).status])).toEqual(
+      expect.arrayContaining([
+        [360, 409],
+        [350, 404],
+        [350, 400],
+      ]),
+    );
+    await server.ack(id);
+    await reader.over();
+    expect(reader.of('chunk').map(({ data }) => data.chunk)).toEqual(Array.from({ length: 250 }, (_, n) => `${n}`));
+    socket.close();
   });
 });
 

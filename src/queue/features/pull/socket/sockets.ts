@@ -29,7 +29,7 @@ import {
   type SpokenBatch,
   type WorkerMessage,
 } from '../../../../job/worker/socket';
-import type { Report, Reported } from '../../../../rpc/workers';
+import type { Report, Reported, StreamReceipt, StreamRequest } from '../../../../rpc/workers';
 import { type OpenQueue, SocketClaims } from './socket-claims';
 import { type ConnectionHost, WorkerSocket } from './worker-socket';
 
@@ -75,6 +75,8 @@ export interface SocketsHost {
   heartbeat(heard: Heartbeat): Promise<HeartbeatAnswer>;
   /** Enqueues jobs, all or none. @returns the answer on the wire. @throws {ApiError} */
   enqueue(batch: SpokenBatch, creator: string | undefined): Promise<SocketEnqueued>;
+  /** Shows chunks of an output stream. @returns once they are written. @throws {ApiError} */
+  writeStream(request: StreamRequest): Promise<StreamReceipt>;
   directiveOf(workerId: string): Promise<Directive>;
 }
 
@@ -213,9 +215,7 @@ export class WorkerSockets {
       this.supply?.serve(line);
       if (line.isSilent) this.lineHost.doesNotRead(line);
     } catch (thrown) {
-      const error = errorDataOf(thrown);
-      if (!error) console.error('tocsin: a message of a worker could not be handled:', thrown);
-      line.tellError(error ?? NOT_DONE, id);
+      const error = refuse(line, thrown, id);
       if (!isRead && error && error.status < 500 && ++line.faults > MAX_FAULTS) {
         this.cutOff(line, POLICY, 'too many messages that cannot be read');
       }
@@ -239,6 +239,9 @@ export class WorkerSockets {
           id: message.batch.id,
           ...(await this.host.enqueue(message.batch, line.worker.creator)),
         });
+      case 'stream':
+        // It is answered within a second, and is not under way until then: there may be many.
+        return this.host.keepAlive(this.stream(line, message));
       case 'heartbeat': {
         const { id } = message;
         const answer = await this.host.heartbeat(message.heard);
@@ -250,6 +253,14 @@ export class WorkerSockets {
         return line.hasRead(message.n);
       case 'read':
         return;
+    }
+  }
+
+  private async stream(line: WorkerSocket, { id, request }: WorkerMessage & { type: 'stream' }): Promise<void> {
+    try {
+      line.tell({ type: 'streamed', id, ...(await this.host.writeStream(request)) });
+    } catch (thrown) {
+      refuse(line, thrown, id);
     }
   }
 
@@ -325,6 +336,14 @@ function mayBecomeReady({ ready }: WorkerSocket, message: WorkerMessage): void {
 
 const noneTaken = (reports: readonly Outcome<Report>[]): Outcome<Reported>[] =>
   reports.map((report) => (report.ok ? { ok: false, error: notFound('job', report.value.job_id).data } : report));
+
+/** @returns why a message was refused; undefined: by a defect */
+function refuse(line: WorkerSocket, thrown: unknown, id: number | undefined): ErrorData | undefined {
+  const error = errorDataOf(thrown);
+  if (!error) console.error('tocsin: a message of a worker could not be handled:', thrown);
+  line.tellError(error ?? NOT_DONE, id);
+  return error;
+}
 
 /** The id of a message that is not parsed, if it comes first. */
 function idAtFront(data: string | ArrayBuffer): number | undefined {
