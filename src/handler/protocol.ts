@@ -43,6 +43,7 @@ export interface Remarks {
   progress?: Progress;
   checkpoint?: unknown;
   steps?: Record<string, StepRecord>;
+  streams?: unknown[];
   enqueue?: Record<string, unknown>[];
 }
 

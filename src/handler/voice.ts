@@ -2,6 +2,7 @@
 import { DEFAULT_QUEUE } from '../job/options';
 import type { RunRequest } from '../job/wire';
 import type { JobEnvelope } from '../producer/envelope';
+import { errorFor } from '../producer/errors';
 import { addKept } from '../producer/options';
 import type { LogEntry } from './journal';
 import type { Progress, Remarks } from './protocol';
@@ -59,12 +60,28 @@ export interface Voice {
   signalUrl?(asked: SignalUrlAsked): Promise<string>;
 }
 
+/** Bytes of streams that an answer carries, approximately. */
+const MAX_STREAMED = 1024 * 1024;
+
 /** What waits for the answer of a run. */
 export class Notes {
   progress: Progress | undefined;
   checkpoint: { state: unknown } | undefined;
   #steps: Map<string, StepRecord> | undefined;
   readonly children: ChildJob[] = [];
+  readonly streams: StreamMessage[] = [];
+  #streamed = 0;
+
+  /** Notes chunks of a stream. @throws {TocsinError} 413 */
+  stream(message: StreamMessage): void {
+    this.#streamed += JSON.stringify(message.chunks).length;
+    if (this.#streamed > MAX_STREAMED) {
+      const details = { stream: message.name, limit: 'bytes', actual: this.#streamed, max: MAX_STREAMED };
+      const text = `An answer carries at most ${MAX_STREAMED} bytes of streams.`;
+      throw errorFor(text, { status: 413, code: 'payload_too_large', retryable: false, details });
+    }
+    this.streams.push(message);
+  }
 
   step(name: string, record: StepRecord): void {
     this.#steps ??= new Map();
@@ -76,6 +93,7 @@ export class Notes {
     const remarks: Remarks = {};
     if (status === 'again') return remarks;
     if (log.length > 0) remarks.log = log;
+    if (this.streams.length > 0) remarks.streams = this.streams;
     if (status !== 'completed') {
       if (this.progress) remarks.progress = this.progress;
       if (this.checkpoint) remarks.checkpoint = this.checkpoint.state;
@@ -104,6 +122,10 @@ export class AnswerVoice implements Voice {
 
   async record(name: string, record: StepRecord): Promise<undefined> {
     this.notes.step(name, record);
+  }
+
+  async stream(message: StreamMessage): Promise<void> {
+    this.notes.stream(message);
   }
 
   async enqueue(jobs: readonly ChildJob[]): Promise<JobEnvelope[]> {

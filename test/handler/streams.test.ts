@@ -78,6 +78,30 @@ describe('a stream', () => {
     ]);
   });
 
+  it('goes with the answer where the call carries nothing before', async () => {
+    const worker = (run: Run) => defineHandlers((_, ctx) => run(ctx), quiet());
+    const job = { id: 'job-0', type: 'test.write', args: [], attempt: 1 };
+    const send = async (run: Run) => {
+      const body = JSON.stringify({ job, worker_id: 'w', delivery_id: 'd' });
+      const answer = await worker(run).fetch(new Request('http://handler/', { method: 'POST', body }), {});
+      return (await answer.json()) as Record<string, unknown>;
+    };
+    expect(
+      await send(async (ctx) => {
+        const out = ctx.stream('tokens');
+        for (const text of ['a', 'b']) await out.write(text);
+      }),
+    ).toMatchObject({
+      status: 'completed',
+      streams: [{ name: 'tokens', execution: 0, first: 0, chunks: ['a', 'b'] }],
+    });
+    expect(
+      await send(async (ctx) => {
+        for (let n = 0; n < 6; n++) await ctx.stream('tokens').write('x'.repeat(200 * 1024));
+      }),
+    ).toMatchObject({ status: 'failed', error: { type: 'StreamFullError' } });
+  });
+
   it('has one writer', async () => {
     const call = live(async (ctx) => {
       const out = ctx.stream('own');

@@ -2,6 +2,7 @@
 import type { ErrorData } from '../errors';
 import type { LogLine } from '../log';
 import type { ReportedError, Snooze } from '../record';
+import type { StreamSaid } from '../streams';
 import type { Progress } from './notes';
 
 export interface AttemptName {
@@ -33,6 +34,7 @@ export interface OutcomeNotes {
   checkpoint?: string;
   /** JSON text of `Steps`. */
   steps?: string;
+  streams?: StreamSaid[];
   /** Jobs to enqueue, as the handler wrote them. */
   enqueue?: unknown;
 }

@@ -17,6 +17,7 @@ import { heardLines, readLines } from '../log';
 import type { ReportedError, Snooze } from '../record';
 import { RUN_TIMEOUT_MS, readRuns } from '../runs';
 import { readStepName, readSteps, stepsText } from '../steps';
+import { readNamedStream } from '../streams';
 import { parseTimestamp } from '../time';
 import type { RunRequest } from '../wire';
 import { boundedError } from './bounded-error';
@@ -32,6 +33,9 @@ const DEFAULT_ERROR_CODE = 'handler_error';
 const MAX_CLASSES = 10_000;
 
 const MAX_TIME = 8.64e15;
+
+/** Messages of output streams in an answer: each has 32 KiB, or what a handler wrote in 50 ms. */
+const MAX_STREAM_MESSAGES = 20_000;
 
 export function usableError(error: unknown): ReportedError {
   if (typeof error === 'string') return { code: DEFAULT_ERROR_CODE, message: error };
@@ -162,9 +166,9 @@ export function readAnswered(entry: Json, now: number): AttemptOutcome {
 }
 
 function readNotes(entry: Json, kind: AttemptOutcome['kind'], now: number): OutcomeNotes | undefined {
-  const { log, progress, checkpoint, steps, enqueue } = entry;
+  const { log, progress, checkpoint, steps, streams, enqueue } = entry;
   // Most say nothing.
-  if ((log ?? progress ?? checkpoint ?? steps ?? enqueue) === undefined) return undefined;
+  if ((log ?? progress ?? checkpoint ?? steps ?? streams ?? enqueue) === undefined) return undefined;
   const read = given(steps, (records) => readSteps(records, 'steps'));
   return defined({
     log: given(log, (lines) => heardLines(lines, now)),
@@ -172,6 +176,7 @@ function readNotes(entry: Json, kind: AttemptOutcome['kind'], now: number): Outc
     checkpoint: given(checkpoint, (state) => checkpointContent({ state }, 'checkpoint')),
     // The steps of a job that has completed are of no use to anybody.
     steps: kind === 'completed' ? undefined : given(read, stepsText),
+    streams: given(streams, (written) => readList(MAX_STREAM_MESSAGES, readNamedStream)(written, 'streams')),
     enqueue,
   });
 }

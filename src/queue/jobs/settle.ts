@@ -12,6 +12,7 @@ import { GatheredNotes } from './gathered-notes';
 import { noteProgress } from './progress';
 import { snooze } from './snooze';
 import { recordSteps } from './steps';
+import { addChunks } from './streams';
 
 /** Pauses of a job given back unused more than once, ms: two workers must not pass it to and fro. */
 const FIRST_PAUSE_MS = 1_000;
@@ -40,7 +41,7 @@ export class Settlement {
   /**
    * Ends the running attempt with its outcome.
    * @returns the job; a completed one as before: do not look for it until {@link Settlement.end}
-   * @throws {ApiError} 413 for too many steps; the attempt continues, its log, progress and checkpoint are kept
+   * @throws {ApiError} 413 for too many steps or chunks; the attempt continues, its log, progress and checkpoint are kept
    */
   settle(row: JobRow, active: Active, outcome: AttemptOutcome): JobRow {
     const { q, now } = this;
@@ -48,6 +49,7 @@ export class Settlement {
     if (outcome.log) q.observed.logs.add(active, outcome.log);
     if (outcome.progress) noteProgress(q, row, active, outcome.progress, now);
     if (outcome.checkpoint !== undefined) q.store.checkpoints.save(row.key, outcome.checkpoint, now);
+    for (const said of outcome.streams ?? []) addChunks(q, row, active, said);
     switch (outcome.kind) {
       case 'completed':
         this.completions.add({ row, attempt: runningAttempt(active), result: outcome.result });

@@ -34,6 +34,17 @@ export function writeStream(host: Writing, row: JobRow, { claim }: Active, said:
   return written.then(() => receipt);
 }
 
+/** Takes chunks that came with the end of their attempt, and are written with it. @throws {ApiError} 409, 413 */
+export function addChunks(
+  { route, store: { streams } }: Named & Stored,
+  row: JobRow,
+  { claim }: Active,
+  said: StreamSaid,
+) {
+  const { shown } = streams.append(row.key, claim, said);
+  if (shown.chunks.length > 0) streams.show(idOf(route, row), shown);
+}
+
 /** Until everything that was shown so far is written. */
 function nextWrite(host: Writing): Promise<void> {
   const { streams, leases } = host.q.store;

@@ -334,6 +334,24 @@ describe('a caller that may not see everything', () => {
   });
 });
 
+describe('an answer', () => {
+  it('brings the streams of a call that carries nothing before its end', async () => {
+    const streams = [
+      { name: 'tokens', execution: 0, first: 0, chunks: ['a'] },
+      { name: 'tokens', execution: 0, first: 1, chunks: ['b'] },
+      { name: 'log', step: 'one', first: 0, chunks: [{ n: 1 }] },
+    ];
+    const id = await server.add('talk.do', [{ end: { result: 1, streams } }], { queue });
+    await server.jobIn(id, 'completed');
+    expect(await page(id)).toMatchObject({ state: 'completed', chunks: ['a', 'b'], next: null });
+    expect(await page(id, '0', 'log')).toMatchObject({ chunks: [{ n: 1 }] });
+    const wrong = [{ name: 'tokens', first: 1, chunks: ['b'] }];
+    const retry = { max_attempts: 1 };
+    const failing = await server.add('talk.do', [{ end: { result: 1, streams: wrong } }], { queue, retry });
+    expect(await server.jobIn(failing, 'discarded')).toMatchObject({ error: { code: 'conflict' } });
+  });
+});
+
 describe('a worker on a socket', () => {
   it('sends chunks in order without waiting for each, and hears what was refused', async () => {
     const socket = await WorkerSocket.open(queue);
