@@ -58,7 +58,7 @@ describe('the assistant', { timeout: 900_000 }, () => {
     assert.equal(await wordsOf(page), WHOLE);
   });
 
-  it('says so when the answer is discarded, also to whoever comes later', async () => {
+  it('says so when the answer is discarded, also after a reload', async () => {
     const page = await asked();
     const path = await page.getByRole('link', { name: 'Publish?' }).getAttribute('href');
     const other = await browser.newPage();

@@ -33,7 +33,7 @@ export async function mayCreate(
   await admitQueues(c.env, creatorOf(c), places);
 }
 
-/** Call before jobs are enqueued, after {@link mayCreate}. @throws {ApiError} 429 above the rate of the request's key */
+/** Call before jobs are enqueued, after {@link mayCreate}. @throws {ApiError} 429 above the rate of the key */
 export async function withinRate(c: AppContext, jobs: readonly { queue: string }[]): Promise<void> {
   const { rate, key_id: key } = c.get('caller') ?? {};
   if (rate === undefined || key === undefined) return;

@@ -41,7 +41,7 @@ export class Settlement {
   /**
    * Ends the running attempt with its outcome.
    * @returns the job; a completed one as before: do not look for it until {@link Settlement.end}
-   * @throws {ApiError} 413 for too many steps or chunks; the attempt continues, its log, progress and checkpoint are kept
+   * @throws {ApiError} 413 for too many steps or chunks; the attempt continues with its log, progress and checkpoint
    */
   settle(row: JobRow, active: Active, outcome: AttemptOutcome): JobRow {
     const { q, now } = this;

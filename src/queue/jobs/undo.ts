@@ -69,7 +69,7 @@ export function outlive(q: Named & Stored, job_id: string | undefined): void {
   writeChange(q.store.sql, row, { ...row, history }, {}, false);
 }
 
-/** @throws {ApiError} 409 when the job that this one undoes has begun again, or is about to: it undoes an earlier life */
+/** @throws {ApiError} 409 when the job that this one undoes has begun again, or moves: it undoes an earlier life */
 function refuseOutlived(q: Named & Stored, row: JobRow): void {
   const of = undoneBy(row);
   if (of === undefined) return;

@@ -217,7 +217,7 @@ export class Scan {
   }
 }
 
-/** Of keys of jobs that were read again and not looked at since, those before it is looked whether they are too many. */
+/** Keys of jobs that were read again between two checks of how much memory they take. */
 const AGAIN_PER_LOOK = 100;
 
 const rankOf = ({ due_at }: JobRow, priority: number): RankName => (due_at === null ? LINE : priority);

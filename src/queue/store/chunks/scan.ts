@@ -262,7 +262,7 @@ export class ChunkScan extends Scan {
   }
 }
 
-/** A job and a lane take about as much memory as so many entries. */
+/** The memory of a job and of a lane, in entries. */
 const JOB_ENTRIES = 8;
 const LANE_ENTRIES = 24;
 

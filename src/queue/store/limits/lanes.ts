@@ -11,7 +11,7 @@ import { isBegun } from '../row-texts';
 import { UNSHARED } from '../sizes';
 import { SortedList } from '../sorted-list';
 
-/** A lane, or a run of jobs in it, takes about as much memory as so many entries. */
+/** The memory of a lane, or of a run of jobs in it, in entries. */
 const ENTRIES = 4;
 
 /** Times that the lowest key is asked for before it is looked up again. */
@@ -104,7 +104,7 @@ export class KeyLanes {
   private forgotten: { from: Position; names: Set<string> } | undefined;
   /** One of those may have room. */
   private mustGoBack = false;
-  /** Lanes, and runs of jobs in them; at most so many. What comes behind is read again when its turn may come. */
+  /** Lanes and runs of jobs in them, and their maximum. What comes behind is read again when its turn may come. */
   private size = 0;
   private most = 0;
   private asked = 0;
