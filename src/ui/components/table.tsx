@@ -24,6 +24,8 @@ export interface Column<Row> {
   bare?: boolean;
   /** Left out on narrow screens. */
   wide?: boolean;
+  /** Of a {@link countColumn}: the colour of numbers above zero. */
+  tone?: string;
 }
 
 export interface RowAction<Row> {
@@ -53,44 +55,47 @@ export interface DataTableProps<Row> {
   empty: ComponentChildren;
 }
 
-type More<Row> = Partial<Column<Row>>;
-export function column<Row>(
-  id: string,
-  label: string,
-  render: (row: Row) => ComponentChildren,
-  more?: More<Row>,
-): Column<Row> {
+type Render<Row> = Column<Row>['render'];
+type More<Row> = Partial<Omit<Column<Row>, 'render'>>;
+/** More about a column, if there is more, and how it shows a row. */
+type Rest<Row> = [Render<Row>] | [More<Row>, Render<Row>];
+type Own<Row> = [more?: More<Row>] | Rest<Row>;
+
+export function column<Row>(id: string, label: string, ...rest: Rest<Row>): Column<Row> {
+  const [render, more = {}] = rest.toReversed() as [Render<Row>, More<Row>?];
   return { id, label, render, ...more };
 }
 
 type Member<Row> = keyof Row & string;
 const at = <T,>(row: object, member: string): T => Reflect.get(row, member) as T;
 
-export function textColumn<Row extends object>(member: Member<Row>, label: string, more?: More<Row>): Column<Row> {
-  const textOf = (row: Row) => at<string | null | undefined>(row, member) ?? '';
-  const render = (row: Row) => (textOf(row) === '' ? <None /> : <Foreign>{textOf(row)}</Foreign>);
-  return { id: member, label, sort: textOf, render, ...more };
+/** A column of one member. @param usual what it is unless `rest` says otherwise */
+function ofMember<Row>(usual: Column<Row>, [first, render]: Own<Row>): Column<Row> {
+  return typeof first === 'function' ? { ...usual, render: first } : { ...usual, ...first, ...(render && { render }) };
 }
 
-/** A column of numbers. @param tone of numbers above zero */
-export function countColumn<Row extends object>(
-  member: Member<Row>,
-  label: string,
-  { tone, ...more }: More<Row> & { tone?: string } = {},
-): Column<Row> {
+export function textColumn<Row extends object>(member: Member<Row>, label: string, ...rest: Own<Row>): Column<Row> {
+  const textOf = (row: Row) => at<string | null | undefined>(row, member) ?? '';
+  const render = (row: Row) => (textOf(row) === '' ? <None /> : <Foreign>{textOf(row)}</Foreign>);
+  return ofMember({ id: member, label, sort: textOf, render }, rest);
+}
+
+/** A column of numbers. */
+export function countColumn<Row extends object>(member: Member<Row>, label: string, ...rest: Own<Row>): Column<Row> {
   const count = (row: Row) => at<number>(row, member);
   const render = (row: Row) => (
-    <span class={tone && count(row) > 0 ? tone : ''}>
+    <span class={made.tone && count(row) > 0 ? made.tone : ''}>
       <Count value={count(row)} />
     </span>
   );
-  return { id: member, label, end: true, sort: count, render, ...more };
+  const made = ofMember({ id: member, label, end: true, sort: count, render }, rest);
+  return made;
 }
 
 /** A column of times, given as RFC 3339. Not sorted by default. */
-export function timeColumn<Row extends object>(member: Member<Row>, label: string, more?: More<Row>): Column<Row> {
+export function timeColumn<Row extends object>(member: Member<Row>, label: string, ...rest: Own<Row>): Column<Row> {
   const render = (row: Row) => <Time at={at<string | null | undefined>(row, member)} />;
-  return { id: member, label, end: true, render, ...more };
+  return ofMember({ id: member, label, end: true, render }, rest);
 }
 
 function actionsColumn<Row>(

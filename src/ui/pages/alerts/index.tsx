@@ -56,20 +56,18 @@ function remove({ id, name }: Alert): Promise<boolean> {
 function columns(subscriptions: readonly Webhook[]): Column<Alert>[] {
   const urls = new Map(subscriptions.map((one) => [one.id, nameOf(one)]));
   return [
-    textColumn('name', 'Rule', {
-      render: ({ id, name }) => <Link to={can('admin:write') ? aside({ edit: id }) : undefined} text={name} />,
-    }),
-    textColumn('state', 'State', {
-      render: ({ state, active, queues }) => {
-        const firing = queues.filter((one) => one.state === 'firing').map(({ queue }) => queue);
-        const look: Look = state === 'firing' ? ['red', 'failures'] : GOOD;
-        return (
-          <>
-            <Badge look={active ? look : ['neutral', 'pause']} text={active ? state : 'off'} />
-            {queues.length > 1 && <small class="under">{firing.join(', ')}</small>}
-          </>
-        );
-      },
+    textColumn('name', 'Rule', ({ id, name }) => (
+      <Link to={can('admin:write') ? aside({ edit: id }) : undefined} text={name} />
+    )),
+    textColumn('state', 'State', ({ state, active, queues }) => {
+      const firing = queues.filter((one) => one.state === 'firing').map(({ queue }) => queue);
+      const look: Look = state === 'firing' ? ['red', 'failures'] : GOOD;
+      return (
+        <>
+          <Badge look={active ? look : ['neutral', 'pause']} text={active ? state : 'off'} />
+          {queues.length > 1 && <small class="under">{firing.join(', ')}</small>}
+        </>
+      );
     }),
     column('when', 'Fires when', ({ metric, above, for: time }) => (
       <>
@@ -78,19 +76,12 @@ function columns(subscriptions: readonly Webhook[]): Column<Alert>[] {
       </>
     )),
     column('queue', 'Queue', ({ queue }) => (queue ? <QueueLink name={queue} /> : <span class="faint">each</span>)),
-    column(
-      'value',
-      'Last value',
-      ({ metric, last_value: value }) => (value === null ? <None /> : shownAs(metric, value)),
-      { end: true },
+    column('value', 'Last value', { end: true }, ({ metric, last_value: value }) =>
+      value === null ? <None /> : shownAs(metric, value),
     ),
     timeColumn('since', 'Since'),
-    column(
-      'notifies',
-      'Notifies',
-      ({ subscription_id: id }) =>
-        id ? <Foreign>{urls.get(id) ?? id}</Foreign> : <span class="faint">all subscribed to alert.*</span>,
-      { wide: true },
+    column('notifies', 'Notifies', { wide: true }, ({ subscription_id: id }) =>
+      id ? <Foreign>{urls.get(id) ?? id}</Foreign> : <span class="faint">all subscribed to alert.*</span>,
     ),
   ];
 }

@@ -109,19 +109,14 @@ const COLUMNS: readonly Column<AuditEntry>[] = [
       </span>
     ),
   ),
-  column(
-    'detail',
-    'Filter or change',
-    ({ filter, change, reason }) => (
-      <>
-        <span class="mono brief">
-          <Foreign>{summary(filter) || summary(change)}</Foreign>
-        </span>
-        {reason && <Under text={`“${reason}”`} />}
-      </>
-    ),
-    { wide: true },
-  ),
+  column('detail', 'Filter or change', { wide: true }, ({ filter, change, reason }) => (
+    <>
+      <span class="mono brief">
+        <Foreign>{summary(filter) || summary(change)}</Foreign>
+      </span>
+      {reason && <Under text={`“${reason}”`} />}
+    </>
+  )),
   countColumn('count', 'Count', { sort: false }),
   timeColumn('at', 'When'),
 ];

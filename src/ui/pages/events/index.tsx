@@ -160,14 +160,12 @@ const COLUMNS: readonly Column<Shown>[] = [
   textColumn('type', 'Type', { sort: false }),
   column('queue', 'Queue', ({ queue }) => (queue ? <QueueLink name={queue} /> : <None />)),
   column('subject', 'Subject', ({ job, subject }) => (job ? <JobLink id={job} /> : <Foreign>{subject}</Foreign>)),
-  column('what', 'What', ({ data }) => <What data={data} />, { wide: true }),
-  timeColumn('timestamp', 'When', {
-    render: ({ id, timestamp }) => (
-      <a class="quiet" href={withQuery({ open: id })}>
-        <Time at={timestamp} />
-      </a>
-    ),
-  }),
+  column('what', 'What', { wide: true }, ({ data }) => <What data={data} />),
+  timeColumn('timestamp', 'When', ({ id, timestamp }) => (
+    <a class="quiet" href={withQuery({ open: id })}>
+      <Time at={timestamp} />
+    </a>
+  )),
 ];
 
 function What({ data }: { data: Shown['data'] }) {

@@ -137,8 +137,8 @@ const COLUMNS: readonly Column<FailureGroup>[] = [
   column(
     'queues',
     'Queues',
-    ({ queues }) => `${queues.slice(0, 3).join(', ')}${queues.length > 3 ? ` and ${queues.length - 3} more` : ''}`,
     { wide: true },
+    ({ queues }) => `${queues.slice(0, 3).join(', ')}${queues.length > 3 ? ` and ${queues.length - 3} more` : ''}`,
   ),
   timeColumn('first_seen_at', 'First seen', { wide: true }),
   timeColumn('last_seen_at', 'Last seen'),
@@ -190,14 +190,8 @@ function matters({ event, data }: LiveEvent): boolean {
   return event === 'job.discarded' || event === 'job.expired';
 }
 
-interface Updates {
-  changed: ReadonlySet<string>;
-  newer: number;
-  show: () => void;
-}
-
 /** Updates the counts of the groups that are shown; new groups are counted until they are asked for. */
-function useGroupUpdates(groups: Resource<FailureGroups>, load: () => Promise<FailureGroups>): Updates {
+function useGroupUpdates(groups: Resource<FailureGroups>, load: () => Promise<FailureGroups>) {
   const [changed, setChanged] = useState<ReadonlySet<string>>(new Set());
   const [newer, setNewer] = useState(0);
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);

@@ -18,50 +18,39 @@ const COLUMNS: readonly Column<JobSummary>[] = [
       {state === 'active' && progress !== undefined && <span class="faint num"> {percent(progress)}</span>}
     </>
   )),
-  column(
-    'type',
-    'Type',
-    ({ id, type, tags = [] }) => (
-      <span class="what">
-        <Link to={href(`jobs/${id}`)} text={type} />
-        {tags.slice(0, 3).map((tag) => (
-          <Link key={tag} class="tag" to={isHidden(tag) ? undefined : withQuery({ tag })} text={tag} />
-        ))}
-      </span>
-    ),
-    { main: true },
-  ),
+  column('type', 'Type', { main: true }, ({ id, type, tags = [] }) => (
+    <span class="what">
+      <Link to={href(`jobs/${id}`)} text={type} />
+      {tags.slice(0, 3).map((tag) => (
+        <Link key={tag} class="tag" to={isHidden(tag) ? undefined : withQuery({ tag })} text={tag} />
+      ))}
+    </span>
+  )),
   column('queue', 'Queue', ({ queue }) => <Link to={href(`queues/${segment(queue)}`)} text={queue} class="quiet" />),
   column(
     'group',
     'Group',
+    { wide: true },
     ({ group }) =>
       group && (
         <Link {...(!isHidden(group) && { to: withQuery({ group }) })} text={group} title={group} class="brief" />
       ),
-    { wide: true },
   ),
-  column(
-    'args',
-    'Arguments',
-    ({ args = [] }) => <Brief text={args.map((one) => stringifyExact(one, 0)).join(', ')} />,
-    { wide: true },
-  ),
-  column('id', 'Id', ({ id }) => <JobLink id={id} />, { wide: true }),
-  column(
-    'attempts',
-    'Attempts',
-    ({ attempt, max_attempts: most }) => <span class={attempt === 0 ? 'faint' : ''}>{`${attempt}/${most}`}</span>,
-    { end: true },
-  ),
-  column('priority', 'Priority', ({ priority }) => <span class={priority === 0 ? 'faint' : ''}>{priority}</span>, {
-    ...{ end: true, wide: true, sort: true },
-  }),
+  column('args', 'Arguments', { wide: true }, ({ args = [] }) => (
+    <Brief text={args.map((one) => stringifyExact(one, 0)).join(', ')} />
+  )),
+  column('id', 'Id', { wide: true }, ({ id }) => <JobLink id={id} />),
+  column('attempts', 'Attempts', { end: true }, ({ attempt, max_attempts: most }) => (
+    <span class={attempt === 0 ? 'faint' : ''}>{`${attempt}/${most}`}</span>
+  )),
+  column('priority', 'Priority', { end: true, wide: true, sort: true }, ({ priority }) => (
+    <span class={priority === 0 ? 'faint' : ''}>{priority}</span>
+  )),
   timeColumn('created_at', 'Created', { sort: true }),
-  column('scheduled_at', 'Then', (job) => <Then job={job} />, { end: true, sort: true }),
-  column('error', 'Last error', ({ error, discard_reason }) => <Brief text={error?.message ?? discard_reason} />, {
-    wide: true,
-  }),
+  column('scheduled_at', 'Then', { end: true, sort: true }, (job) => <Then job={job} />),
+  column('error', 'Last error', { wide: true }, ({ error, discard_reason }) => (
+    <Brief text={error?.message ?? discard_reason} />
+  )),
 ];
 
 const KEY = 'tocsin.columns.jobs';

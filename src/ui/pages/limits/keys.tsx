@@ -94,34 +94,22 @@ const ACTIONS: readonly Action<RateLimitStatus>[] = [
 
 const COLUMNS: readonly Column<RateLimitStatus>[] = [
   textColumn('key', 'Key'),
-  countColumn('active', 'Running', {
-    render: (row) => (
-      <Use used={row.active} most={row.override?.concurrency ?? row.concurrency} label={`${row.key}, running`} />
-    ),
+  countColumn('active', 'Running', (row) => (
+    <Use used={row.active} most={row.override?.concurrency ?? row.concurrency} label={`${row.key}, running`} />
+  )),
+  column('starts', 'Starts', { end: true }, (row) => {
+    const { limit, period } = { ...row, ...row.override };
+    if (limit === undefined) return <None />;
+    const of = ` in ${inPeriod(period)}${row.throttled ? ', evenly' : ''}`;
+    return <Use used={row.current_count} most={limit} of={of} label={`${row.key}, starts`} />;
   }),
-  column(
-    'starts',
-    'Starts',
-    (row) => {
-      const { limit, period } = { ...row, ...row.override };
-      if (limit === undefined) return <None />;
-      const of = ` in ${inPeriod(period)}${row.throttled ? ', evenly' : ''}`;
-      return <Use used={row.current_count} most={limit} of={of} label={`${row.key}, starts`} />;
-    },
-    { end: true },
-  ),
   countColumn('waiting', 'Waiting'),
-  column(
-    'queues',
-    'Queues',
-    ({ queues }) => (
-      <>
-        <Names of={queues.slice(0, 3).map(({ queue }) => queue)} show={(name) => <QueueLink name={name} />} />
-        {queues.length > 3 && <span class="faint"> and {number(queues.length - 3)} more</span>}
-      </>
-    ),
-    { wide: true },
-  ),
+  column('queues', 'Queues', { wide: true }, ({ queues }) => (
+    <>
+      <Names of={queues.slice(0, 3).map(({ queue }) => queue)} show={(name) => <QueueLink name={name} />} />
+      {queues.length > 3 && <span class="faint"> and {number(queues.length - 3)} more</span>}
+    </>
+  )),
   column('override', 'Override', ({ override }) => <Override of={override} />),
 ];
 

@@ -4,7 +4,7 @@ import { Badge, JOB_STATES } from '../../components/badge';
 import { Empty, Loaded, PageHead, Section, Skeleton, Stat } from '../../components/page';
 import { column, DataTable } from '../../components/table';
 import { Count, Foreign, Link, None, QueueLink, Time } from '../../components/text';
-import { api, type Resource, useGet, useResource } from '../../core/api';
+import { api, useGet, useResource } from '../../core/api';
 import { capitalized, counted, duration, number } from '../../core/format';
 import { href, segment } from '../../core/router';
 import { CostStats, CostTable, dollars } from '../queues/costs';
@@ -145,8 +145,8 @@ function Busiest({ queues, changed }: { queues: readonly QueueItem[]; changed: R
               <QueueLink name={row.name} /> {isNotable(row) && <StandingBadge of={row} />}
             </>
           )),
-          column<QueueItem>('waits', 'Waiting', ({ counts }) => <Count value={counts.available} />, { end: true }),
-          column<QueueItem>('runs', 'Running', ({ counts }) => <Count value={counts.active} />, { end: true }),
+          column<QueueItem>('waits', 'Waiting', { end: true }, ({ counts }) => <Count value={counts.available} />),
+          column<QueueItem>('runs', 'Running', { end: true }, ({ counts }) => <Count value={counts.active} />),
           paceColumn('pace', minute, { width: 72 }),
         ]}
         empty={null}
@@ -183,14 +183,7 @@ function perMillion({ items, total }: Cost): number | null {
 
 const SHOWN = 5;
 
-interface FailuresHeld {
-  groups: Resource<Pick<FailureGroups, 'items'>>;
-  newer: number;
-  show: () => void;
-  onEvents: (events: readonly LiveEvent[]) => void;
-}
-
-function useFailures(): FailuresHeld {
+function useFailures() {
   const [newer, setNewer] = useState(0);
   const groups = useGet<Pick<FailureGroups, 'items'>>('admin/failures', { sort: 'last_seen', per_page: SHOWN });
   const show = () => {
@@ -207,7 +200,7 @@ function useFailures(): FailuresHeld {
   return { groups, newer, show, onEvents };
 }
 
-function NewestFailures({ of: { groups, newer, show } }: { of: FailuresHeld }) {
+function NewestFailures({ of: { groups, newer, show } }: { of: ReturnType<typeof useFailures> }) {
   return (
     <Section title="Newest failures" actions={<a href={href('failures', { sort: 'last_seen' })}>All failures</a>}>
       <Newer count={newer} onShow={show} />

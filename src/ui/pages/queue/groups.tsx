@@ -88,14 +88,12 @@ const isNamed = ({ group }: QueueGroup) => !isHidden(group);
 
 function columns(queue: string): Column<QueueGroup>[] {
   return [
-    textColumn('group', 'Group', {
-      render: (row) => (
-        <>
-          <Link to={isNamed(row) ? href('jobs', { queue, group: row.group }) : undefined} text={row.group} />{' '}
-          {row.noisy && <Badge look={['amber']} text="noisy" />}
-        </>
-      ),
-    }),
+    textColumn('group', 'Group', (row) => (
+      <>
+        <Link to={isNamed(row) ? href('jobs', { queue, group: row.group }) : undefined} text={row.group} />{' '}
+        {row.noisy && <Badge look={['amber']} text="noisy" />}
+      </>
+    )),
     countColumn('waiting', 'Waiting'),
     countColumn('limited', 'Limited', { wide: true }),
     countColumn('running', 'Running'),

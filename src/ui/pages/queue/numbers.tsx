@@ -13,9 +13,9 @@ import type { QueueTab } from './tab';
 export function TypesTab({ queue: { name }, round }: QueueTab) {
   const types = useGet<TypeStatsList>('admin/stats/types', { queue: name }, round);
   const times = (id: 'duration_ms' | 'queue_time_ms', part: 'p50' | 'p95', label: string) =>
-    column<TypeStats>(`${id}.${part}`, label, (row) => <Duration ms={row[id][part]} />, {
-      ...{ end: true, sort: (row) => row[id][part] ?? -1 },
-    });
+    column<TypeStats>(`${id}.${part}`, label, { end: true, sort: (row) => row[id][part] ?? -1 }, (row) => (
+      <Duration ms={row[id][part]} />
+    ));
   const hrefOf = ({ type }: Pick<TypeStats, 'type'>) => href('jobs', { queue: name, type });
   return (
     <Collection
@@ -24,7 +24,7 @@ export function TypesTab({ queue: { name }, round }: QueueTab) {
       rowKey={({ type }) => type}
       rowHref={hrefOf}
       columns={[
-        textColumn('type', 'Type', { render: (row) => <Link to={hrefOf(row)} text={row.type} /> }),
+        textColumn('type', 'Type', (row) => <Link to={hrefOf(row)} text={row.type} />),
         countColumn('enqueued', 'Enqueued'),
         countColumn('completed', 'Completed'),
         countColumn('failed', 'Failed'),

@@ -46,7 +46,7 @@ function columns(withQueue: boolean): Column<CostItem>[] {
     <a href={href(`queues/${segment(of)}`, { tab: 'cost' })}>{of}</a>
   ));
   const price = (id: 'dollars' | 'dollars_per_million_jobs', label: string) =>
-    column<CostItem>(id, label, (row) => dollars(row[id]), { end: true });
+    column<CostItem>(id, label, { end: true }, (row) => dollars(row[id]));
   return [
     column('type', 'Job type', ({ type }) =>
       type === null ? <span class="faint">the queue itself</span> : <Foreign>{type}</Foreign>,
@@ -54,7 +54,7 @@ function columns(withQueue: boolean): Column<CostItem>[] {
     ...(withQueue ? [queue] : []),
     countColumn('jobs', 'Jobs', { sort: false }),
     countColumn('rows_written', 'Rows written', { sort: false }),
-    column('each', 'Rows per job', ({ rows_per_job: each }) => each ?? '–', { end: true }),
+    column('each', 'Rows per job', { end: true }, ({ rows_per_job: each }) => each ?? '–'),
     price('dollars', 'Price'),
     price('dollars_per_million_jobs', 'Per million jobs'),
   ];

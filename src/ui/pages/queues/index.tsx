@@ -64,6 +64,7 @@ function columns(minute: number): Column<QueueItem>[] {
     column<QueueItem>(
       name,
       label,
+      { end: true, wide, sort: ({ counts }) => counts[name] },
       ({ name: queue, counts, concurrency: { limit } }) => (
         <>
           <a class="quiet" href={href('jobs', { queue, state: name })}>
@@ -72,26 +73,24 @@ function columns(minute: number): Column<QueueItem>[] {
           {name === 'active' && limit !== null && <span class="faint"> / {number(limit)}</span>}
         </>
       ),
-      { end: true, wide, sort: ({ counts }) => counts[name] },
     );
   return [
-    textColumn('name', 'Queue', { render: ({ name }) => <QueueLink name={name} /> }),
-    textColumn('status', 'Mode', { id: 'mode', render: (row) => <StandingBadge of={row} /> }),
+    textColumn('name', 'Queue', ({ name }) => <QueueLink name={name} />),
+    textColumn('status', 'Mode', { id: 'mode' }, (row) => <StandingBadge of={row} />),
     state('available', 'Available'),
     state('active', 'Running'),
     state('scheduled', 'Scheduled', true),
     state('retryable', 'Retryable'),
     state('discarded', 'Discarded', true),
-    column('oldest', 'Oldest waits', ({ oldest_available_at: at }) => <Age since={at} />, {
-      end: true,
-      sort: ({ oldest_available_at: at }) => -Date.parse(at ?? '9999-01-01'),
-    }),
     column(
-      'errors',
-      'Errors',
-      ({ error_rate }) => <span class={error_rate > 0 ? 'red' : 'faint'}>{percent(error_rate)}</span>,
-      { end: true, wide: true, sort: ({ error_rate }) => error_rate },
+      'oldest',
+      'Oldest waits',
+      { end: true, sort: ({ oldest_available_at: at }) => -Date.parse(at ?? '9999-01-01') },
+      ({ oldest_available_at: at }) => <Age since={at} />,
     ),
+    column('errors', 'Errors', { end: true, wide: true, sort: ({ error_rate }) => error_rate }, ({ error_rate }) => (
+      <span class={error_rate > 0 ? 'red' : 'faint'}>{percent(error_rate)}</span>
+    )),
     paceColumn('rate', minute, { sort: (row) => paceOf(row, minute) }),
   ];
 }

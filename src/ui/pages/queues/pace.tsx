@@ -27,7 +27,7 @@ export function Pace({ of: queues }: { of: readonly QueueItem[] }) {
 export const paceOf = (queue: QueueItem, minute: number) => ratesOf(queue, minute).processed_per_minute;
 
 /** What a queue processes per minute, and how that went in the last half hour. @param more among it its width, px */
-export function paceColumn(id: string, minute: number, more: Partial<Column<QueueItem>> & { width?: number }) {
+export function paceColumn(id: string, minute: number, more: Pick<Column<QueueItem>, 'sort'> & { width?: number }) {
   const { width = 96, ...rest } = more;
   const render = (row: QueueItem) => (
     <span class="rate">
@@ -39,5 +39,5 @@ export function paceColumn(id: string, minute: number, more: Partial<Column<Queu
       <Count value={paceOf(row, minute)} />
     </span>
   );
-  return column<QueueItem>(id, 'Per minute', render, { end: true, ...rest });
+  return column<QueueItem>(id, 'Per minute', { end: true, ...rest }, render);
 }

@@ -84,37 +84,34 @@ const nameOf = ({ name }: CronStatus) => name;
 const time = (at: string | null, otherwise: number) => (at === null ? otherwise : Date.parse(at));
 
 const COLUMNS: readonly Column<CronStatus>[] = [
-  textColumn('name', 'Schedule', {
-    render: ({ name, description }) => (
-      <>
-        <Link to={aside({ open: name })} text={name} />
-        {description && <Under text={description} />}
-      </>
-    ),
-  }),
-  textColumn('status', 'State', { render: (row) => <ScheduleState of={row} /> }),
+  textColumn('name', 'Schedule', ({ name, description }) => (
+    <>
+      <Link to={aside({ open: name })} text={name} />
+      {description && <Under text={description} />}
+    </>
+  )),
+  textColumn('status', 'State', (row) => <ScheduleState of={row} />),
   column('when', 'When', ({ expression, timezone }) => (
     <>
       <code class="num">{expression}</code> <span class="faint num">{timezone}</span>
       <small class="under">{describe(expression)}</small>
     </>
   )),
-  textColumn('type', 'Job', {
-    ...{ id: 'job', wide: true },
-    render: ({ type, queue }) => (
-      <>
-        <Foreign>{type}</Foreign>
-        <small class="under">
-          in <QueueLink name={queue} />
-        </small>
-      </>
-    ),
-  }),
+  textColumn('type', 'Job', { id: 'job', wide: true }, ({ type, queue }) => (
+    <>
+      <Foreign>{type}</Foreign>
+      <small class="under">
+        in <QueueLink name={queue} />
+      </small>
+    </>
+  )),
   timeColumn('last_run_at', 'Last run', { sort: ({ last_run_at: at }) => -time(at, 0) }),
-  timeColumn('next_run_at', 'Next run', {
-    sort: ({ next_run_at: at }) => time(at, Number.MAX_SAFE_INTEGER),
-    render: ({ next_run_at: at, enabled }) => <Time at={enabled ? at : null} />,
-  }),
+  timeColumn(
+    'next_run_at',
+    'Next run',
+    { sort: ({ next_run_at: at }) => time(at, Number.MAX_SAFE_INTEGER) },
+    ({ next_run_at: at, enabled }) => <Time at={enabled ? at : null} />,
+  ),
   countColumn('run_count', 'Runs', { wide: true }),
   countColumn('skipped_count', 'Skipped', { wide: true, tone: 'amber' }),
 ];

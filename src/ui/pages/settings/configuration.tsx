@@ -82,7 +82,7 @@ const LIMITS: Readonly<Record<string, string>> = {
 type Variable = [name: string, ShownVariable];
 
 const VARIABLES: readonly Column<Variable>[] = [
-  column('name', 'Variable', ([name]) => <code>{name}</code>, { sort: ([name]) => name }),
+  column('name', 'Variable', { sort: ([name]) => name }, ([name]) => <code>{name}</code>),
   column('value', 'Value', ([, { set, value }]) => {
     if (!set) return <span class="faint">not set</span>;
     if (value === undefined) return <Badge look={['neutral', 'check']} text="set, not shown" />;
@@ -98,8 +98,8 @@ const TARGETS: readonly Column<ConfiguredTarget>[] = [
   column('name', 'Target', ({ name }) => <Link to={href('workers')} text={name} />),
   column('kind', 'Kind', ({ kind }) => kind),
   column('patterns', 'Gets', ({ patterns }) => <Words of={patterns} />),
-  column('batch', 'At once', ({ batch_size: size }) => size ?? <None />, { end: true }),
-  column('timeout', 'Timeout', ({ timeout_ms: ms }) => <Duration ms={ms} />, { end: true }),
+  column('batch', 'At once', { end: true }, ({ batch_size: size }) => size ?? <None />),
+  column('timeout', 'Timeout', { end: true }, ({ timeout_ms: ms }) => <Duration ms={ms} />),
 ];
 
 export function Keys() {
@@ -128,14 +128,13 @@ export function Keys() {
 }
 
 const KEYS: readonly Column<Key & { id: string }>[] = [
-  textColumn('name', 'Key', {
-    render: ({ name }) =>
-      name === null ? (
-        <span class="faint">without a name</span>
-      ) : (
-        <Link to={href('audit', { actor: name })} text={name} title="Its changes" />
-      ),
-  }),
-  textColumn('role', 'Role', { render: ({ role }) => <Badge text={role} /> }),
+  textColumn('name', 'Key', ({ name }) =>
+    name === null ? (
+      <span class="faint">without a name</span>
+    ) : (
+      <Link to={href('audit', { actor: name })} text={name} title="Its changes" />
+    ),
+  ),
+  textColumn('role', 'Role', ({ role }) => <Badge text={role} />),
   column('scopes', 'Scopes', ({ scopes }) => <Words of={scopes} />),
 ];

@@ -140,8 +140,8 @@ function rowsOf({ queues, limits, crons, webhooks, alerts }: DeclaredDeployment)
 }
 
 const COLUMNS: readonly Column<Row>[] = [
-  textColumn('name', 'Name', { render: ({ name, to }) => <Link to={to} text={name} /> }),
+  textColumn('name', 'Name', ({ name, to }) => <Link to={to} text={name} />),
   textColumn('kind', 'Kind'),
-  textColumn('state', 'State', { render: ({ tone, state }) => <Badge look={[tone]} text={state} /> }),
+  textColumn('state', 'State', ({ tone, state }) => <Badge look={[tone]} text={state} />),
   textColumn('more', 'By operators', { sort: false }),
 ];

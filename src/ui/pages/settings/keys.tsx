@@ -72,7 +72,7 @@ function revoke({ id, name }: ApiKey): Promise<boolean> {
 
 const COLUMNS: readonly Column<ApiKey>[] = [
   textColumn('name', 'Key'),
-  textColumn('role', 'Role', { render: ({ role }) => <Badge text={role} /> }),
+  textColumn('role', 'Role', ({ role }) => <Badge text={role} />),
   column('bounds', 'Bound to', (key) => <Words of={BOUNDS.flatMap(([kind]) => key[kind] ?? [])} />),
   textColumn('rate', 'Rate'),
   timeColumn('used_at', 'Last used'),

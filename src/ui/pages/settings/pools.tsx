@@ -66,9 +66,9 @@ function remove({ name }: QueuePool): Promise<boolean> {
 function columns(given: readonly QueueShare[]): Column<QueuePool>[] {
   const dispatched = (name: string) => given.reduce((sum, one) => sum + (one.pool === name ? one.dispatched : 0), 0);
   return [
-    textColumn('name', 'Pool', {
-      render: ({ name }) => <Link to={can('admin:write') ? aside({ edit: name }) : undefined} text={name} />,
-    }),
+    textColumn('name', 'Pool', ({ name }) => (
+      <Link to={can('admin:write') ? aside({ edit: name }) : undefined} text={name} />
+    )),
     column('strategy', 'Strategy', ({ strategy }) => (
       <>
         {strategy}
@@ -90,16 +90,13 @@ function columns(given: readonly QueueShare[]): Column<QueuePool>[] {
       </span>
     )),
     countColumn('workers', 'Workers', { sort: false }),
-    countColumn('active_jobs', 'Running', {
-      sort: false,
-      render: ({ active_jobs, concurrency }) => (
-        <>
-          <Count value={active_jobs} />
-          {concurrency !== null && <span class="faint"> of {number(concurrency)}</span>}
-        </>
-      ),
-    }),
-    column('given', 'Given', ({ name }) => <Count value={dispatched(name)} />, { end: true }),
+    countColumn('active_jobs', 'Running', { sort: false }, ({ active_jobs, concurrency }) => (
+      <>
+        <Count value={active_jobs} />
+        {concurrency !== null && <span class="faint"> of {number(concurrency)}</span>}
+      </>
+    )),
+    column('given', 'Given', { end: true }, ({ name }) => <Count value={dispatched(name)} />),
   ];
 }
 

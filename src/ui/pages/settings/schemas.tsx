@@ -110,7 +110,7 @@ function Mode() {
 }
 
 const COLUMNS: readonly Column<ArgsSchema>[] = [
-  textColumn('type', 'Job type', { render: (row) => <Link to={aside({ open: nameOf(row) })} text={row.type} /> }),
+  textColumn('type', 'Job type', (row) => <Link to={aside({ open: nameOf(row) })} text={row.type} />),
   column('version', 'Version', ({ version }) => version),
   textColumn('uri', 'URI', { wide: true, sort: false }),
   timeColumn('created_at', 'Registered'),

@@ -79,8 +79,8 @@ function columns(urls: ReadonlyMap<string, string>): Column<WebhookDelivery>[] {
       const last = attempts.at(-1);
       return last ? (last.status_code ?? <Foreign>{last.error ?? 'none'}</Foreign>) : <None />;
     }),
-    column('to', 'Sent to', ({ subscription_id: id }) => <Foreign>{urls.get(id) ?? id}</Foreign>, { wide: true }),
-    column('job', 'Job', ({ job_id: id }) => (id ? <JobLink id={id} /> : <None />), { wide: true }),
+    column('to', 'Sent to', { wide: true }, ({ subscription_id: id }) => <Foreign>{urls.get(id) ?? id}</Foreign>),
+    column('job', 'Job', { wide: true }, ({ job_id: id }) => (id ? <JobLink id={id} /> : <None />)),
     countColumn('attempt', 'Attempts', { sort: false }),
     timeColumn('next_attempt_at', 'Next try'),
     timeColumn('created_at', 'When'),

@@ -43,15 +43,13 @@ function Health({ of: subscription }: { of: Webhook }) {
 }
 
 const COLUMNS: readonly Column<Webhook>[] = [
-  textColumn('url', 'Sent to', {
-    render: ({ id, url, declared }) => (
-      <>
-        <Link to={aside({ open: id })} text={declared ?? url} />
-        {declared !== undefined && <Under text={url} />}
-      </>
-    ),
-  }),
-  column('health', 'Health', (row) => <Health of={row} />, { sort: (row) => healthOf(row)[2] }),
+  textColumn('url', 'Sent to', ({ id, url, declared }) => (
+    <>
+      <Link to={aside({ open: id })} text={declared ?? url} />
+      {declared !== undefined && <Under text={url} />}
+    </>
+  )),
+  column('health', 'Health', { sort: (row) => healthOf(row)[2] }, (row) => <Health of={row} />),
   column('events', 'Events', ({ events, filter }) => <Wanted events={events} filter={filter} />),
   timeColumn('last_delivery_at', 'Last delivery', {
     sort: ({ last_delivery_at: at }) => -Date.parse(at ?? '1970-01-01'),

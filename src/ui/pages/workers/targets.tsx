@@ -36,18 +36,13 @@ const COLUMNS: readonly Column<TargetStatus>[] = [
   column('target', 'Handler', ({ name }) => <a href={aside({ target: name })}>{name}</a>),
   column('circuit', 'Calls', ({ state }) => <Circuit state={state} />),
   column('patterns', 'Job types', ({ patterns }) => <Foreign>{patterns.join(', ')}</Foreign>),
-  column(
-    'in',
-    'In queues',
-    ({ queue_states: { up, paused, stopped } }) => (
-      <>
-        {number(up)} up
-        {paused > 0 && <span class="amber">, {number(paused)} paused</span>}
-        {stopped > 0 && <span class="red">, {number(stopped)} stopped</span>}
-      </>
-    ),
-    { wide: true },
-  ),
+  column('in', 'In queues', { wide: true }, ({ queue_states: { up, paused, stopped } }) => (
+    <>
+      {number(up)} up
+      {paused > 0 && <span class="amber">, {number(paused)} paused</span>}
+      {stopped > 0 && <span class="red">, {number(stopped)} stopped</span>}
+    </>
+  )),
   textColumn('last_error', 'Last error', { sort: false }),
   timeColumn('next_try_at', 'Next try', { end: false }),
 ];

@@ -125,32 +125,25 @@ const ACTIONS: readonly Action<WorkerStatus>[] = [
 ];
 
 const COLUMNS: readonly Column<WorkerStatus>[] = [
-  textColumn('id', 'Worker', {
-    render: ({ id, hostname, pid }) => (
-      <>
-        <Link to={aside({ worker: id })} text={id} />
-        {hostname && <Under text={`${hostname}${pid === null ? '' : `, process ${pid}`}`} />}
-      </>
-    ),
-  }),
-  textColumn('state', 'State', {
-    render: (row) => (
-      <>
-        <Badge look={[TONES[row.state] ?? 'neutral']} text={row.state} />
-        {row.directive !== 'running' && row.reported_state === 'running' && !isStale(row) && (
-          <span class="faint"> no heartbeat yet</span>
-        )}
-      </>
-    ),
-  }),
-  countColumn('active_jobs', 'Holds', {
-    render: ({ active_jobs, concurrency }) => <CountOf value={active_jobs} most={concurrency} />,
-  }),
-  column(
-    'queues',
-    'Queues',
-    ({ queues }) => (queues.length === 0 ? <None /> : <Foreign>{queues.join(', ')}</Foreign>),
-    { wide: true },
+  textColumn('id', 'Worker', ({ id, hostname, pid }) => (
+    <>
+      <Link to={aside({ worker: id })} text={id} />
+      {hostname && <Under text={`${hostname}${pid === null ? '' : `, process ${pid}`}`} />}
+    </>
+  )),
+  textColumn('state', 'State', (row) => (
+    <>
+      <Badge look={[TONES[row.state] ?? 'neutral']} text={row.state} />
+      {row.directive !== 'running' && row.reported_state === 'running' && !isStale(row) && (
+        <span class="faint"> no heartbeat yet</span>
+      )}
+    </>
+  )),
+  countColumn('active_jobs', 'Holds', ({ active_jobs, concurrency }) => (
+    <CountOf value={active_jobs} most={concurrency} />
+  )),
+  column('queues', 'Queues', { wide: true }, ({ queues }) =>
+    queues.length === 0 ? <None /> : <Foreign>{queues.join(', ')}</Foreign>,
   ),
   timeColumn('last_heartbeat_at', 'Last heartbeat', { end: false, sort: (row) => row.last_heartbeat_at }),
   timeColumn('started_at', 'Since', { end: false, wide: true }),

@@ -49,25 +49,20 @@ export function Steps({ of: leaves, now }: { of: readonly Leaf[]; now: number })
 
 function columns(now: number): Column<Leaf>[] {
   return [
-    column(
-      'step',
-      'Step',
-      ({ path, called }) => (
-        <>
-          <Link to={aside({ open: path })} text={path} />
-          {called && <small class="under">callback</small>}
-        </>
-      ),
-      { sort: ({ path }) => path },
-    ),
-    column('type', 'Type', ({ step }) => <Foreign>{step.type}</Foreign>, { sort: ({ step }) => step.type }),
-    column('state', 'State', ({ step }) => <WorkflowState state={step.state} />, { sort: ({ step }) => step.state }),
-    column('queue', 'Queue', ({ step: { queue } }) => queue && <QueueLink name={queue} />, { wide: true }),
-    column('after', 'After', ({ step }) => <Foreign>{step.depends_on?.join(', ') ?? ''}</Foreign>, { wide: true }),
-    column('started', 'Enqueued', ({ step }) => <Time at={step.started_at} />, { end: true }),
-    column('took', 'Took', ({ step }) => <Duration ms={step.started_at ? tookOf(step, now) : null} />, {
-      ...{ end: true, sort: ({ step }) => tookOf(step, now) },
-    }),
+    column('step', 'Step', { sort: ({ path }) => path }, ({ path, called }) => (
+      <>
+        <Link to={aside({ open: path })} text={path} />
+        {called && <small class="under">callback</small>}
+      </>
+    )),
+    column('type', 'Type', { sort: ({ step }) => step.type }, ({ step }) => <Foreign>{step.type}</Foreign>),
+    column('state', 'State', { sort: ({ step }) => step.state }, ({ step }) => <WorkflowState state={step.state} />),
+    column('queue', 'Queue', { wide: true }, ({ step: { queue } }) => queue && <QueueLink name={queue} />),
+    column('after', 'After', { wide: true }, ({ step }) => <Foreign>{step.depends_on?.join(', ') ?? ''}</Foreign>),
+    column('started', 'Enqueued', { end: true }, ({ step }) => <Time at={step.started_at} />),
+    column('took', 'Took', { end: true, sort: ({ step }) => tookOf(step, now) }, ({ step }) => (
+      <Duration ms={step.started_at ? tookOf(step, now) : null} />
+    )),
     column('job', 'Job', ({ step: { job_id: id } }) => (id ? <JobLink id={id} /> : <span class="faint">not yet</span>)),
   ];
 }

@@ -96,12 +96,12 @@ const COLUMNS: readonly Column<WorkflowSummary>[] = [
     row.name ? <Link to={hrefOf(row)} text={row.name} /> : <IdLink id={row.id} to={hrefOf(row)} />,
   ),
   column('state', 'State', ({ state }) => <WorkflowState state={state} />),
-  column('form', 'Form', ({ type }) => type, { wide: true }),
+  column('form', 'Form', { wide: true }, ({ type }) => type),
   column('progress', 'Jobs completed', ({ completed_count: done, failed_count: failed = 0, job_count: total }) =>
     done === undefined ? <Count value={total} /> : <Done done={done} failed={failed} total={total} />,
   ),
   timeColumn('created_at', 'Started'),
-  column('took', 'Took', (row) => <Took of={row} />, { end: true }),
+  column('took', 'Took', { end: true }, (row) => <Took of={row} />),
 ];
 
 function Took({ of: workflow }: { of: WorkflowSummary }) {
