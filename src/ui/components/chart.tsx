@@ -3,20 +3,13 @@ import type { ComponentChildren, ComponentType } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { number, timeOfDay } from '../core/format';
 import { Button } from './button';
-import type { PlotProps, Series } from './plot';
+import type { PlotProps } from './plot';
 import { PlainTable } from './table';
 
-export type { Series } from './plot';
-
-export interface SparklineProps {
-  values: readonly number[];
-  /** What it shows, for those who do not see it: "processed per minute, last 30 minutes". */
-  label: string;
-  width?: number;
-  height?: number;
-}
-
-export function Sparkline({ values, label, width = 96, height = 24 }: SparklineProps) {
+/** @param props.label what it shows, for those who do not see it: "processed per minute, last 30 minutes" */
+export function Sparkline(props: { values: readonly number[]; label: string; width: number }) {
+  const { values, label, width } = props;
+  const height = 24;
   const most = Math.max(1, ...values);
   const step = values.length > 1 ? width / (values.length - 1) : 0;
   const y = (value: number) => (height - 1.5 - (value / most) * (height - 3)).toFixed(1);
@@ -29,16 +22,6 @@ export function Sparkline({ values, label, width = 96, height = 24 }: SparklineP
       <polyline points={line} />
     </svg>
   );
-}
-
-export interface ChartProps {
-  label: string;
-  /** Epoch ms, rising. */
-  times: readonly number[];
-  series: readonly Series[];
-  height?: number;
-  /** How a value is written. Default: with separators. */
-  format?: (value: number) => string;
 }
 
 /** A drawing that can be shown as the table of its numbers instead. */
@@ -61,19 +44,19 @@ export function Figure(props: { title: ComponentChildren; table: ComponentChildr
 }
 
 /** A chart with axes and a legend; the same numbers as a table for those who want them. */
-export function Chart({ label, times, series, height = 180, format = number }: ChartProps) {
+export function Chart({ label, times, series, height }: PlotProps & { label: string }) {
   const [Plot, setPlot] = useState<ComponentType<PlotProps>>();
   useEffect(() => {
     import('./plot').then((loaded) => setPlot(() => loaded.Plot));
   }, []);
   const rowOf = (at: number, index: number) => [
     timeOfDay(at),
-    ...series.map(({ values: { [index]: value = null } }) => (value === null ? '–' : format(value))),
+    ...series.map(({ values: { [index]: value = null } }) => (value === null ? '–' : number(value))),
   ];
   const head = ['Time', ...series.map((one) => one.label)];
   return (
     <Figure title={label} table={<PlainTable label={label} head={head} rows={times.map(rowOf)} end={1} scrolls />}>
-      <div style={{ minHeight: `${height}px` }}>{Plot && <Plot {...{ times, series, height, format }} />}</div>
+      <div style={{ minHeight: `${height}px` }}>{Plot && <Plot {...{ times, series, height }} />}</div>
     </Figure>
   );
 }

@@ -9,15 +9,7 @@ export interface Piece<T> {
   cursor?: string | null;
 }
 
-export interface Further<T> {
-  items: readonly T[];
-  searched: number;
-  more: boolean;
-  busy: boolean;
-  look: () => Promise<void>;
-}
-
-export interface FurtherOptions<T> {
+interface FurtherOptions<T> {
   first: Piece<T>;
   /** What is searched, from the URL: when it changes, what was found is forgotten. */
   place: () => string;
@@ -25,7 +17,9 @@ export interface FurtherOptions<T> {
   join: (held: readonly T[], next: readonly T[]) => readonly T[];
 }
 
-export function useFurther<T>({ first, place, ask, join }: FurtherOptions<T>): Further<T> {
+export type Further = ReturnType<typeof useFurther>;
+
+export function useFurther<T>({ first, place, ask, join }: FurtherOptions<T>) {
   const [found, setFound] = useState<Required<Piece<T>>>();
   const [busy, setBusy] = useState(false);
   const here = place();

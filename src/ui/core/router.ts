@@ -64,11 +64,7 @@ export function navigate(to: string, { replace = false }: NavigateOptions = {}):
 }
 
 /** Changes members of the query; empty ones are removed. Any filter leads back to the first page. */
-export function setQuery(changes: Query, options?: NavigateOptions): void {
-  const next = new URL(url.value);
-  writeQuery(next, { ...(!('page' in changes) && { page: null }), ...changes });
-  navigate(next.href, options);
-}
+export const setQuery = (changes: Query, options?: NavigateOptions): void => navigate(withQuery(changes), options);
 
 /** As {@link setQuery}, as the address of a link. */
 export function withQuery(changes: Query): string {
@@ -118,15 +114,8 @@ export function startRouter(): void {
   });
   window.addEventListener('scroll', keepScroll, { passive: true });
   document.addEventListener('click', (event) => {
-    if (
-      event.defaultPrevented ||
-      event.button !== 0 ||
-      event.metaKey ||
-      event.ctrlKey ||
-      event.shiftKey ||
-      event.altKey
-    )
-      return;
+    const { button, metaKey, ctrlKey, shiftKey, altKey } = event;
+    if (event.defaultPrevented || button !== 0 || metaKey || ctrlKey || shiftKey || altKey) return;
     const link = (event.target as Element | null)?.closest('a');
     if (!link?.href || link.target || link.hasAttribute('download')) return;
     const to = new URL(link.href);

@@ -25,11 +25,6 @@ const MORE = 240;
 /** Shortest bar, in percent of the axis. */
 const LEAST = 0.7;
 
-interface Axis {
-  begin: number;
-  end: number;
-}
-
 export function Trace({ of: job, reload }: { of: Job; reload: () => void }) {
   const now = useNow();
   const [most, setMost] = useState(SHOWN);
@@ -118,7 +113,7 @@ async function fork({ id }: Job, from: string): Promise<void> {
 
 interface RowProps {
   span: TraceRow;
-  axis: Axis;
+  axis: { begin: number; end: number };
   isOpen: boolean;
   onToggle: (key: string) => void;
   /** Starts the job, or a copy of it, from this step; absent: it cannot. */
@@ -171,13 +166,8 @@ function Row({ span, axis, isOpen, onToggle, onAgain, onFork }: RowProps) {
   );
 }
 
-function Bar({
-  span: { from, to, waits = from, isRough, isMoment, look },
-  axis: { begin, end },
-}: {
-  span: TraceRow;
-  axis: Axis;
-}) {
+function Bar({ span, axis: { begin, end } }: Pick<RowProps, 'span' | 'axis'>) {
+  const { from, to, waits = from, isRough, isMoment, look } = span;
   const x = (at: number) => (100 * (Math.max(begin, at) - begin)) / (end - begin);
   const width = Math.max(LEAST, isMoment ? 0 : x(to) - x(from));
   const left = Math.min(x(isMoment ? to : from), 100 - width);

@@ -10,15 +10,8 @@ import { filterQuery, fits, isSearch, statesShown } from './filter';
 
 const MAX_ASKED = 100;
 
-export interface Updates {
-  /** Ids of jobs that have just changed. */
-  changed: ReadonlySet<string>;
-  /** How many jobs came that belong on this page. */
-  newer: number;
-  show: () => void;
-}
-
-export function useJobUpdates(jobs: Resource<JobItems>): Updates {
+/** @returns ids of jobs that have just changed, how many came that belong on this page, and what shows these */
+export function useJobUpdates(jobs: Resource<JobItems>) {
   const [changed, setChanged] = useState<ReadonlySet<string>>(new Set());
   const [fresh, setFresh] = useState<ReadonlySet<string>>(new Set());
   const asking = useRef(false);

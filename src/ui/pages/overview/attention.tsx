@@ -8,7 +8,7 @@ import { isIntended } from '../../components/error';
 import { Icon, type IconName } from '../../components/icon';
 import { Section } from '../../components/page';
 import { Age, Foreign, QueueLink, Time } from '../../components/text';
-import { api, type Resource, useResource } from '../../core/api';
+import { api, useResource } from '../../core/api';
 import { useNow, useSlowly } from '../../core/clock';
 import { brief, counted, number, percent } from '../../core/format';
 import type { LiveEvent } from '../../core/live';
@@ -28,14 +28,7 @@ const LATE_MS = 60_000;
 
 const SHOWN = 3;
 
-interface Checks {
-  rules: readonly Alert[];
-  newest: FailureGroups;
-  dead: FailureGroups;
-  schedules: readonly CronStatus[];
-}
-
-async function check(signal: AbortSignal): Promise<Checks> {
+async function check(signal: AbortSignal) {
   const failures = (query: Query) => api.get<FailureGroups>('admin/failures', query, signal);
   const [rules, newest, dead, crons] = await Promise.all([
     api.get<List<Alert>>(ALERTS, { per_page: 100 }, signal),
@@ -48,12 +41,7 @@ async function check(signal: AbortSignal): Promise<Checks> {
 
 const CHANGES = /^(alert\.|cron\.|job\.(discarded|retrying))/;
 
-export interface AttentionHeld {
-  checks: Resource<Checks>;
-  onEvents: (events: readonly LiveEvent[]) => void;
-}
-
-export function useAttention(): AttentionHeld {
+export function useAttention() {
   const [round, setRound] = useState(0);
   const checks = useResource(check, [useSlowly(round, EVERY_MS)]);
   const onEvents = (events: readonly LiveEvent[]) => {
@@ -72,7 +60,11 @@ interface Line {
   link: { to: string; text: string };
 }
 
-export function Attention({ of: { checks }, queues }: { of: AttentionHeld; queues: QueueList }) {
+export function Attention(props: { of: ReturnType<typeof useAttention>; queues: QueueList }) {
+  const {
+    of: { checks },
+    queues,
+  } = props;
   const now = useNow();
   const checkedAt = useMemo(() => Date.now(), [checks.data, queues]);
   const { data, error } = checks;
@@ -166,6 +158,8 @@ function linesOfQueues(queues: readonly QueueItem[]): Line[] {
     })),
   ];
 }
+
+type Checks = Awaited<ReturnType<typeof check>>;
 
 function linesOf({ rules, newest, dead, schedules }: Checks, queues: readonly QueueItem[], now: number): Line[] {
   const firing = rules.flatMap((rule) =>

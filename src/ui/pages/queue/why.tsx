@@ -1,6 +1,6 @@
 /** Why nothing runs, or not more: what holds jobs back, with what ends it beside each reason. */
 import type { ComponentChildren } from 'preact';
-import type { CronItems, CronStatus } from '../../../contract/cron';
+import type { CronItems } from '../../../contract/cron';
 import type { InspectedJob } from '../../../contract/jobs';
 import type { MaintenanceState } from '../../../contract/maintenance';
 import type { RateLimitStatus } from '../../../contract/rate-limits';
@@ -17,15 +17,8 @@ import type { QueueItem } from '../queues/types';
 
 type WaitingJob = Pick<InspectedJob, 'id' | 'type' | 'waiting_for'>;
 
-interface Circumstances {
-  maintenance: MaintenanceState;
-  limits: readonly RateLimitStatus[];
-  first: WaitingJob | undefined;
-  schedules: readonly CronStatus[];
-}
-
 /** What else there is to know, asked only where something waits. */
-async function load(queue: QueueItem, signal: AbortSignal): Promise<Circumstances> {
+async function load(queue: QueueItem, signal: AbortSignal) {
   const { name, counts } = queue;
   const waits = counts.available > 0;
   const [maintenance, limits, jobs, crons] = await Promise.all([
@@ -47,7 +40,11 @@ async function load(queue: QueueItem, signal: AbortSignal): Promise<Circumstance
 }
 
 /** True if another line has the reason already. */
-function isShown(reason: string, queue: QueueItem, { maintenance, limits = [] }: Partial<Circumstances>): boolean {
+function isShown(
+  reason: string,
+  queue: QueueItem,
+  { maintenance, limits = [] }: Partial<Awaited<ReturnType<typeof load>>>,
+): boolean {
   if (reason === 'queue_paused') return queue.status === 'paused';
   if (reason === 'maintenance') return maintenance?.enabled === true;
   if (reason === 'key_limit') return limits.some(({ waiting }) => waiting > 0);

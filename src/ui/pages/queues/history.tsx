@@ -3,7 +3,7 @@ import { useMemo } from 'preact/hooks';
 import type { Minute } from '../../../contract/stats';
 import { Chart } from '../../components/chart';
 import { Loaded, Section, Skeleton } from '../../components/page';
-import { type Resource, useGet } from '../../core/api';
+import { useGet } from '../../core/api';
 import { query, withQuery } from '../../core/router';
 import { MINUTE_MS, slid, useMinute } from './recent';
 import type { QueueItem } from './types';
@@ -15,23 +15,21 @@ const RANGES = {
   month: { label: 'Month', period: '1h', periodMs: 60 * MINUTE_MS, per: 'hour', since: '30d' },
 } as const;
 type Range = keyof typeof RANGES;
+type Counted = Exclude<keyof Minute, 'timestamp'>;
 
 function rangeOf(): Range {
   const asked = query('range');
   return asked === 'day' || asked === 'month' ? asked : 'hour';
 }
 
-export interface History {
-  points: Resource<{ data: readonly Minute[] }>;
-  /** What is shown of a queue has changed from one reading to the next. */
-  add: (before: QueueItem | undefined, after: QueueItem) => void;
-}
+export type History = ReturnType<typeof useHistory>;
 
 /** @param queue undefined: all queues together */
-export function useHistory(queue?: string): History {
+export function useHistory(queue?: string) {
   const { period, periodMs, since } = RANGES[rangeOf()];
   const points = useGet<{ data: readonly Minute[] }>('admin/stats/history', { period, since, queue });
-  const add: History['add'] = (before, after) =>
+  /** What is shown of a queue has changed from one reading to the next. */
+  const add = (before: QueueItem | undefined, after: QueueItem) =>
     points.update(({ data }) => ({ data: withChange(data, before?.recent ?? [], after.recent, periodMs) }));
   return { points, add };
 }
@@ -50,8 +48,7 @@ function withChange(
     const old = known.get(at);
     const slot = Math.floor(at / periodMs) * periodMs;
     const held = next.get(slot);
-    const sum = (name: 'processed' | 'failed' | 'enqueued') =>
-      Math.max(0, (held?.[name] ?? 0) + point[name] - (old?.[name] ?? 0));
+    const sum = (name: Counted) => Math.max(0, (held?.[name] ?? 0) + point[name] - (old?.[name] ?? 0));
     next.set(slot, {
       timestamp: new Date(slot).toISOString(),
       ...{ processed: sum('processed'), failed: sum('failed'), enqueued: sum('enqueued') },
@@ -92,7 +89,7 @@ function Lines({ data, range }: { data: readonly Minute[]; range: Range }) {
   const end = Math.floor(minute / periodMs) * periodMs;
   const drawn = useMemo(() => {
     const points = slid(data, end, periodMs);
-    const line = (label: string, name: 'processed' | 'failed' | 'enqueued', tone: 'blue' | 'green' | 'red') => ({
+    const line = (label: string, name: Counted, tone: 'blue' | 'green' | 'red') => ({
       ...{ label, tone },
       values: points.map((point) => point[name]),
     });

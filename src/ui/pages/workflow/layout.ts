@@ -1,25 +1,6 @@
 /** Places a graph in layers from left to right: every edge leads to the right, and neighbours stand near each other. */
 import type { GraphNode } from './graph';
 
-export interface Placed {
-  node: GraphNode;
-  x: number;
-  y: number;
-}
-
-export interface Edge {
-  from: string;
-  to: string;
-  path: string;
-}
-
-export interface Layout {
-  width: number;
-  height: number;
-  nodes: readonly Placed[];
-  edges: readonly Edge[];
-}
-
 export const NODE_WIDTH = 184;
 export const NODE_HEIGHT = 48;
 const GAP_X = 56;
@@ -36,7 +17,7 @@ interface Slot {
   y: number;
 }
 
-export function layOut(nodes: readonly GraphNode[]): Layout {
+export function layOut(nodes: readonly GraphNode[]) {
   const layers = layersOf(nodes);
   const slots = new Map<string, Slot>();
   const columns: Slot[][] = [];
@@ -67,12 +48,12 @@ export function layOut(nodes: readonly GraphNode[]): Layout {
   }
   const height = arrange(columns, slots);
   const x = (slot: Slot) => slot.layer * (NODE_WIDTH + GAP_X);
-  const isSmall = (slot: Slot) => slot.node === undefined || slot.node.kind === 'point';
+  const isPoint = ({ node }: Slot) => node?.kind === 'point';
   const edges = routes.map(({ from, to, over }) => {
     const way = [from, ...over, to].map((key) => slots.get(key) as Slot);
     const points = way.flatMap((slot, index) => {
-      const left: Point = [isSmall(slot) && slot.node ? x(slot) + NODE_WIDTH / 2 : x(slot), slot.y];
-      const right: Point = [isSmall(slot) && slot.node ? x(slot) + NODE_WIDTH / 2 : x(slot) + NODE_WIDTH, slot.y];
+      const left: Point = [isPoint(slot) ? x(slot) + NODE_WIDTH / 2 : x(slot), slot.y];
+      const right: Point = [isPoint(slot) ? x(slot) + NODE_WIDTH / 2 : x(slot) + NODE_WIDTH, slot.y];
       return index === 0 ? [right] : index === way.length - 1 ? [left] : [left, right];
     });
     return { from, to, path: pathOver(points) };
