@@ -1,5 +1,4 @@
 /** What can be done to a thing, declared once: buttons in its row or drawer, and keys. */
-import { Fragment } from 'preact';
 import { type Keys, useKeys } from '../core/keyboard';
 import { openAside } from '../core/router';
 import { can } from '../core/session';
@@ -23,6 +22,8 @@ export interface ActionsProps<Row> {
   actions: readonly Action<Row>[];
   /** In a row of a table. @default false */
   small?: boolean;
+  /** In a drawer: the scope without which there are none. */
+  scope?: string;
   /** Names the row after each label, for those who cannot see which it is. */
   name?: string | undefined;
   onDone: () => void;
@@ -34,7 +35,8 @@ async function perform<Row>({ run, isFor, removes }: Action<Row>, row: Row, onDo
   onDone();
 }
 
-export function Actions<Row>({ of: row, actions, small, name, onDone }: ActionsProps<Row>) {
+export function Actions<Row>({ of: row, actions, small, scope, name, onDone }: ActionsProps<Row>) {
+  if (scope && !can(scope)) return null;
   const buttons = actions.map((action) => {
     if (action.isFor?.(row) === false) return null;
     const label = typeof action.label === 'string' ? action.label : action.label(row);
@@ -48,8 +50,8 @@ export function Actions<Row>({ of: row, actions, small, name, onDone }: ActionsP
       />
     );
   });
-  const Frame = small ? 'span' : Fragment;
-  return <Frame {...(small && { class: 'row-actions' })}>{buttons}</Frame>;
+  if (small) return <span class="row-actions">{buttons}</span>;
+  return scope ? <div class="actions">{buttons}</div> : buttons;
 }
 
 /** The keys of actions. @param rowNow what they are done to; undefined: nothing */

@@ -47,6 +47,23 @@ const Wrong = ({ text }: { text: string }) => (
   </small>
 );
 
+/** A box to tick, with what it means after it. */
+export function Check(props: {
+  checked: boolean;
+  disabled?: boolean;
+  class?: string;
+  onChange: (on: boolean) => void;
+  children: ComponentChildren;
+}) {
+  const { class: kind, onChange, children, ...box } = props;
+  return (
+    <label {...(kind && { class: kind })}>
+      <input type="checkbox" {...box} onChange={({ currentTarget }) => onChange(currentTarget.checked)} />
+      {children}
+    </label>
+  );
+}
+
 /** Several boxes under one name, with what is wrong with them. @param props.at names in the refusal */
 export function Boxes(props: { legend: string; at: readonly string[]; class: string; children: ComponentChildren }) {
   const error = errorAt(useContext(Refusal), ...props.at);

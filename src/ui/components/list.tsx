@@ -193,12 +193,7 @@ function PageLink({ page, label, icon }: { page: number | undefined; label: stri
 export function Newer({ count, onShow }: { count: number; onShow: () => void }) {
   return (
     <div class="newer" aria-live="polite">
-      {count > 0 && (
-        <Button onClick={onShow}>
-          <Icon name="up" size={12} />
-          {number(count)} newer
-        </Button>
-      )}
+      {count > 0 && <Button icon="up" size={12} label={`${number(count)} newer`} onClick={onShow} />}
     </div>
   );
 }

@@ -102,14 +102,15 @@ function OperationDialog(props: { of: StartedOperation; onClose: () => void; onD
 const jobs = (count: number): string => counted(count, 'job');
 const matching = ({ matched, exact }: Preview): string => `${exact ? '' : 'at least '}${jobs(matched)}`;
 
-function Asked(props: {
+interface AskedProps {
   operation: StartedOperation;
   preview: Preview;
   busy: boolean;
   onClose: () => void;
   run: () => void;
-}) {
-  const { operation, preview, busy, onClose, run } = props;
+}
+
+function Asked({ operation, preview, busy, onClose, run }: AskedProps) {
   const { matched, byState, byQueue, left = 0 } = preview;
   const queues = Object.entries(byQueue).sort(([, a], [, b]) => b - a);
   const isEmpty = matched === 0;
@@ -144,13 +145,12 @@ function Asked(props: {
   );
 }
 
-function Running(props: {
-  operation: StartedOperation;
+interface RunningProps extends Pick<AskedProps, 'operation' | 'onClose'> {
   preview: Preview | undefined;
   outcome: OperationStatus;
-  onClose: () => void;
-}) {
-  const { operation, preview, outcome, onClose } = props;
+}
+
+function Running({ operation, preview, outcome, onClose }: RunningProps) {
   const { operation_id: id, completed, aborted, succeeded, skipped, failed: wrong, errors = [] } = outcome;
   const [stopping, setStopping] = useState(false);
   const abort = async () => {
@@ -158,7 +158,9 @@ function Running(props: {
     // The question after its progress, which continues, is answered with what came of it.
     await api.post(`admin/operations/${id}/abort`).catch(failed);
   };
-  const total = preview?.exact ? Math.max(preview.matched, succeeded + skipped + wrong) : undefined;
+  const doing = stopping ? 'Stopping' : operation.doing;
+  const done = succeeded + skipped + wrong;
+  const total = preview?.exact ? Math.max(preview.matched, done) : undefined;
   return (
     <>
       {completed ? (
@@ -169,13 +171,18 @@ function Running(props: {
           {wrong > 0 && `, ${number(wrong)} failed`}.{aborted && ' Completed changes stay.'}
         </p>
       ) : (
-        <Progress
-          label={stopping ? 'Stopping' : operation.doing}
-          done={succeeded + skipped + wrong}
-          total={total}
-          failed={wrong}
-          onAbort={id !== undefined && !stopping ? abort : undefined}
-        />
+        <div class="operation" role="status">
+          <div>
+            <strong>{doing}</strong>
+            <span>
+              {number(done)}
+              {total !== undefined && ` of ${number(total)}`}
+              {wrong > 0 && <span class="red"> · {number(wrong)} failed</span>}
+            </span>
+            {id !== undefined && !stopping && <Button label="Stop" onClick={abort} />}
+          </div>
+          <Bar value={total ? done / total : 0} label={doing} />
+        </div>
       )}
       {errors.length > 0 && (
         <ul class="mono faint">
@@ -190,30 +197,5 @@ function Running(props: {
         <Button label={completed ? 'Close' : 'Continue in the background'} onClick={onClose} />
       </div>
     </>
-  );
-}
-
-function Progress(props: {
-  label: string;
-  done: number;
-  total: number | undefined;
-  failed: number;
-  /** Undefined: it cannot be stopped. */
-  onAbort: (() => void) | undefined;
-}) {
-  const { label, done, total, failed, onAbort } = props;
-  return (
-    <div class="operation" role="status">
-      <div>
-        <strong>{label}</strong>
-        <span>
-          {number(done)}
-          {total !== undefined && ` of ${number(total)}`}
-          {failed > 0 && <span class="red"> · {number(failed)} failed</span>}
-        </span>
-        {onAbort && <Button label="Stop" onClick={onAbort} />}
-      </div>
-      <Bar value={total ? done / total : 0} label={label} />
-    </div>
   );
 }

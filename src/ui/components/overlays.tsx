@@ -43,9 +43,7 @@ export function Dialog({ title, onClose, children, drawer, wide }: DialogProps) 
       <div class="dialog-body">
         <header>
           <h2 id={heading}>{title}</h2>
-          <Button class="icon-button" aria-label="Close" onClick={onClose}>
-            <Icon name="close" />
-          </Button>
+          <Button class="icon-button" icon="close" size={16} aria-label="Close" onClick={onClose} />
         </header>
         {children}
       </div>
@@ -136,9 +134,7 @@ export function Toasts() {
             {hint && <p>{hint}</p>}
             {link && <a href={link.href}>{link.text}</a>}
           </div>
-          <Button class="icon-button" aria-label="Dismiss" onClick={() => dismiss(id)}>
-            <Icon name="close" size={14} />
-          </Button>
+          <Button class="icon-button" icon="close" aria-label="Dismiss" onClick={() => dismiss(id)} />
         </div>
       ))}
     </div>

@@ -15,6 +15,8 @@ export interface Column<Row> {
   id: string;
   label: string;
   render: (row: Row) => ComponentChildren;
+  /** In small below that; nothing where it is empty. */
+  under?: (row: Row) => ComponentChildren;
   /** Of rows that are all here: what they are sorted by. `true`: the server sorts by the column's id. */
   sort?: boolean | ((row: Row) => string | number);
   end?: boolean;
@@ -202,6 +204,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
                       .join(' ')}
                   >
                     {column.render(row)}
+                    {below(column.under?.(row))}
                   </td>
                 ))}
               </tr>
@@ -212,6 +215,8 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
     </div>
   );
 }
+
+const below = (text: ComponentChildren) => text && <small class="under">{text}</small>;
 
 function HeadCell<Row>({ column }: { column: Column<Row> }) {
   const { id, label, sort, end, wide, bare } = column;

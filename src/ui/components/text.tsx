@@ -5,7 +5,7 @@ import { absolute, duration, number, readable, relative, short } from '../core/f
 import { href, segment } from '../core/router';
 import { Icon } from './icon';
 
-export { Button } from './button';
+export { Button, FurtherButton, LinkButton } from './button';
 
 export const None = () => <span class="faint">–</span>;
 
@@ -68,14 +68,6 @@ export function CountOf({ value, most }: { value: number; most: number | null | 
       <Count value={value} />
       {most !== null && most !== undefined && <span class="faint"> / {number(most)}</span>}
     </span>
-  );
-}
-
-export function Under({ text }: { text: string }) {
-  return (
-    <small class="under">
-      <Foreign>{text}</Foreign>
-    </small>
   );
 }
 

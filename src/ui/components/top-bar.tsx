@@ -19,9 +19,8 @@ export function TopBar({ onHelp }: { onHelp: () => void }) {
         onClick={() => {
           menuOpen.value = !menuOpen.value;
         }}
-      >
-        <Icon name="menu" />
-      </Button>
+        {...{ icon: 'menu', size: 16 }}
+      />
       <a class="brand" href={href('')} aria-label="Tocsin: overview">
         <Bell />
         <span>Tocsin</span>
@@ -104,9 +103,8 @@ function ThemeButton() {
       aria-label={`Theme: ${chosen}. Change to ${NEXT[chosen]}`}
       title={`Theme: ${chosen}`}
       onClick={() => setTheme(NEXT[chosen])}
-    >
-      <Icon name={THEME_ICONS[chosen]} />
-    </Button>
+      {...{ icon: THEME_ICONS[chosen], size: 16 }}
+    />
   );
 }
 
@@ -116,9 +114,7 @@ function Account() {
   return (
     <span class="account">
       <span title={value.scopes.join(' ')}>{value.name ?? value.role}</span>
-      <Button class="icon-button" aria-label="Sign out" onClick={() => act(logout)}>
-        <Icon name="leave" />
-      </Button>
+      <Button class="icon-button" icon="leave" size={16} aria-label="Sign out" onClick={() => act(logout)} />
     </span>
   );
 }

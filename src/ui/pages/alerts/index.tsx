@@ -53,6 +53,8 @@ function remove({ id, name }: Alert): Promise<boolean> {
   return askAndAct(question, () => api.del(alertPath(id)), `${name} is deleted.`);
 }
 
+const lastingOf = ({ for: time }: Alert) => (time === 'PT0S' ? 'at once' : `for ${span(time)}`);
+
 function columns(subscriptions: readonly Webhook[]): Column<Alert>[] {
   const urls = new Map(subscriptions.map((one) => [one.id, nameOf(one)]));
   return [
@@ -69,10 +71,9 @@ function columns(subscriptions: readonly Webhook[]): Column<Alert>[] {
         </>
       );
     }),
-    column('when', 'Fires when', ({ metric, above, for: time }) => (
+    column('when', 'Fires when', { under: lastingOf }, ({ metric, above }) => (
       <>
         {METRICS[metric] ?? metric}: above {shownAs(metric, above)}
-        <small class="under">{time === 'PT0S' ? 'at once' : `for ${span(time)}`}</small>
       </>
     )),
     column('queue', 'Queue', ({ queue }) => (queue ? <QueueLink name={queue} /> : <span class="faint">each</span>)),

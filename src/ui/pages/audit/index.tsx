@@ -7,7 +7,7 @@ import { type Filter, FilterBar } from '../../components/list';
 import { Drawer } from '../../components/overlays';
 import { Empty, Facts, PageHead } from '../../components/page';
 import { Collection, type Column, column, countColumn, timeColumn } from '../../components/table';
-import { Button, Count, Foreign, Id, Link, None, Under } from '../../components/text';
+import { Button, Count, Foreign, Id, Link, None } from '../../components/text';
 import { useGet } from '../../core/api';
 import { stringifyExact } from '../../core/exact';
 import { absolute, brief } from '../../core/format';
@@ -93,6 +93,8 @@ function summary(value: unknown): string {
   return brief(texts.join(', '), 90);
 }
 
+const reasonOf = ({ reason }: AuditEntry) => reason && <Foreign>{`“${reason}”`}</Foreign>;
+
 const COLUMNS: readonly Column<AuditEntry>[] = [
   column('action', 'What', ({ id, action }) => (
     <a href={aside({ open: id })}>
@@ -109,13 +111,10 @@ const COLUMNS: readonly Column<AuditEntry>[] = [
       </span>
     ),
   ),
-  column('detail', 'Filter or change', { wide: true }, ({ filter, change, reason }) => (
-    <>
-      <span class="mono brief">
-        <Foreign>{summary(filter) || summary(change)}</Foreign>
-      </span>
-      {reason && <Under text={`“${reason}”`} />}
-    </>
+  column('detail', 'Filter or change', { wide: true, under: reasonOf }, ({ filter, change }) => (
+    <span class="mono brief">
+      <Foreign>{summary(filter) || summary(change)}</Foreign>
+    </span>
   )),
   countColumn('count', 'Count', { sort: false }),
   timeColumn('at', 'When'),

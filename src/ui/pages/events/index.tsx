@@ -7,8 +7,8 @@ import { Badge, type Tone } from '../../components/badge';
 import { Json } from '../../components/json';
 import { type Filter, FilterBar } from '../../components/list';
 import { Drawer } from '../../components/overlays';
-import { Empty, Facts, LiveRefused, Loaded, PageHead } from '../../components/page';
-import { type Column, column, DataTable, textColumn, timeColumn } from '../../components/table';
+import { Empty, Facts, LiveRefused, PageHead } from '../../components/page';
+import { Collection, type Column, column, textColumn, timeColumn } from '../../components/table';
 import { Button, Foreign, Id, JobLink, None, QueueLink, Time, writeClipboard } from '../../components/text';
 import { api, useResource } from '../../core/api';
 import { act } from '../../core/dialogs';
@@ -41,10 +41,10 @@ export default function EventsPage() {
   const [queue, type] = [query('queue'), query('event')];
   // What happened before; from then on the live feed adds to it.
   const before = useResource(
-    (signal) =>
-      api
-        .get<EventList>('events', { queue, types: type, page: 1, per_page: BEFORE }, signal)
-        .then(({ events }) => events.map(fromList)),
+    async (signal) => {
+      const asked = { queue, types: type, page: 1, per_page: BEFORE };
+      return { items: (await api.get<EventList>('events', asked, signal)).events.map(fromList) };
+    },
     [queue, type],
   );
   const [fresh, setFresh] = useState<ReadonlySet<string>>(new Set());
@@ -53,14 +53,14 @@ export default function EventsPage() {
       const shown = events.filter(({ event }) => event !== STATE_CHANGED && isEvent(event, type)).map(asShown);
       if (shown.length === 0) return;
       setFresh(new Set(shown.map(({ id }) => id)));
-      before.update((known) => merge(shown, known));
+      before.update(({ items }) => ({ items: merge(shown, items) }));
     },
     onGap: before.reload,
   });
   return (
     <>
       <PageHead title="Events" sub={`As they happen; the newest ${KEPT} are shown here.`}>
-        <CopyAll of={before.data ?? []} />
+        <CopyAll of={before.data?.items ?? []} />
         <Button
           icon={paused.value ? 'play' : 'pause'}
           aria-pressed={paused.value}
@@ -71,9 +71,26 @@ export default function EventsPage() {
       </PageHead>
       <FilterBar of={FILTERS} />
       <LiveRefused />
-      <Loaded of={before}>
-        {(events) => <Feed events={events.filter(isWanted)} fresh={fresh} isAny={events.length > 0} />}
-      </Loaded>
+      <Collection
+        of={before}
+        isWanted={isWanted}
+        label="Events"
+        columns={COLUMNS}
+        rowKey={({ id }) => id}
+        rowHref={({ id }) => withQuery({ open: id })}
+        changed={fresh}
+        drawer={(open) => <EventDrawer of={open} />}
+        empty={
+          before.data?.items.length ? (
+            <Empty icon="search" title="No matching events" />
+          ) : (
+            <Empty icon="events" title="Nothing since the queues woke">
+              Events appear here as they happen. Older ones are in the timeline of their <a href={href('jobs')}>job</a>,
+              in the <a href={href('audit')}>audit log</a>, and with your <a href={href('webhooks')}>webhooks</a>.
+            </Empty>
+          )
+        }
+      />
     </>
   );
 }
@@ -102,46 +119,22 @@ function CopyAll({ of: events }: { of: readonly Shown[] }) {
   return <Button icon="copy" label="Copy" onClick={copy} />;
 }
 
-function Feed(props: { events: readonly Shown[]; fresh: ReadonlySet<string>; isAny: boolean }) {
-  const { events, fresh, isAny } = props;
-  const open = events.find(({ id }) => id === query('open'));
+function EventDrawer({ of: { id, event, timestamp, data, job, queue, type } }: { of: Shown }) {
   return (
-    <>
-      <DataTable
-        label="Events"
-        rows={events}
-        columns={COLUMNS}
-        rowKey={({ id }) => id}
-        rowHref={({ id }) => withQuery({ open: id })}
-        changed={fresh}
-        empty={
-          isAny ? (
-            <Empty icon="search" title="No matching events" />
-          ) : (
-            <Empty icon="events" title="Nothing since the queues woke">
-              Events appear here as they happen. Older ones are in the timeline of their <a href={href('jobs')}>job</a>,
-              in the <a href={href('audit')}>audit log</a>, and with your <a href={href('webhooks')}>webhooks</a>.
-            </Empty>
-          )
-        }
+    <Drawer title={event}>
+      <Facts
+        of={[
+          ['When', <Time at={timestamp} />],
+          ['Job', job && <JobLink id={job} />],
+          ['Queue', queue && <QueueLink name={queue} />],
+          ['Job type', type && <Foreign>{type}</Foreign>],
+        ]}
       />
-      {open && (
-        <Drawer title={open.event}>
-          <Facts
-            of={[
-              ['When', <Time at={open.timestamp} />],
-              ['Job', open.job && <JobLink id={open.job} />],
-              ['Queue', open.queue && <QueueLink name={open.queue} />],
-              ['Job type', open.type && <Foreign>{open.type}</Foreign>],
-            ]}
-          />
-          <Json value={open.data} label="event" open={3} />
-          <p class="faint">
-            <Id text={open.id} label="event id" />
-          </p>
-        </Drawer>
-      )}
-    </>
+      <Json value={data} label="event" open={3} />
+      <p class="faint">
+        <Id text={id} label="event id" />
+      </p>
+    </Drawer>
   );
 }
 

@@ -4,7 +4,7 @@ import { ErrorOf, isIntended, type JobError } from '../../components/error';
 import type { StartedOperation } from '../../components/operation';
 import { Drawer } from '../../components/overlays';
 import { Empty, Facts, Loaded } from '../../components/page';
-import { Button, Foreign, JobLink, Names, Time } from '../../components/text';
+import { Button, Foreign, JobLink, LinkButton, Names, Time } from '../../components/text';
 import { useGet } from '../../core/api';
 import { number } from '../../core/format';
 import { href, query, segment } from '../../core/router';
@@ -62,9 +62,7 @@ function Shown({ group, onAct }: { group: FailureGroupFound & FailureGroup; onAc
           </Button>
         )}
         {can('admin:purge') && <Button label="Discard" class="danger" onClick={() => onAct('discard')} />}
-        <a class="button" href={href('jobs', listed)}>
-          Show the jobs
-        </a>
+        <LinkButton label="Show the jobs" to={href('jobs', listed)} />
       </div>
       <Facts
         of={[

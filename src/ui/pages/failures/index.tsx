@@ -8,7 +8,7 @@ import { type Filter, FilterBar, Newer, Pager, QueueFilter } from '../../compone
 import { useOperation } from '../../components/operation';
 import { Empty, LiveRefused, Loaded, PageHead, Skeleton } from '../../components/page';
 import { type Column, column, countColumn, DataTable, textColumn, timeColumn } from '../../components/table';
-import { Button, Foreign } from '../../components/text';
+import { Button, Foreign, FurtherButton } from '../../components/text';
 import { api, type Resource, useResource } from '../../core/api';
 import { number } from '../../core/format';
 import { useFurther } from '../../core/further';
@@ -87,14 +87,7 @@ function Groups(props: { list: FailureGroups; groups: Resource<FailureGroups>; c
       {(further.more || further.searched > 0) && (
         <p class="note faint" role="status">
           Searched the {number(list.searched + further.searched)} newest failures.{' '}
-          {further.more && (
-            <Button
-              label={further.busy ? 'Searching…' : 'Search older ones'}
-              class="link"
-              disabled={further.busy}
-              onClick={further.look}
-            />
-          )}
+          {further.more && <FurtherButton of={further} label="Search older ones" />}
         </p>
       )}
       <Pager total={list.total} perPage={PER_PAGE} hasMore={list.pagination.has_more} atLeast={list.more} />

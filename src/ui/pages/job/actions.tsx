@@ -1,7 +1,6 @@
 import { useState } from 'preact/hooks';
 import { FormDialog, PriorityField } from '../../components/form';
-import { Icon } from '../../components/icon';
-import { Button } from '../../components/text';
+import { Button, LinkButton } from '../../components/text';
 import { api } from '../../core/api';
 import { act, askAndAct } from '../../core/dialogs';
 import { type Keys, useKeys } from '../../core/keyboard';
@@ -48,20 +47,12 @@ export function Actions({ of: job, reload }: { of: Job; reload: () => void }) {
       {RETRIED.includes(state) && (
         <>
           <Button icon="retry" label="Retry" class="primary" onClick={retry} />
-          <a class="button" href={withQuery({ open: 'edit' })}>
-            <Icon name="edit" size={14} />
-            Edit and retry
-          </a>
+          <LinkButton icon="edit" label="Edit and retry" to={withQuery({ open: 'edit' })} />
         </>
       )}
       {RUN_NOW.includes(state) && <Button icon="play" label="Run now" onClick={runNow} />}
       {WAITS.includes(state) && <Button label="Priority" onClick={() => setChanging(true)} />}
-      {can('data:write') && (
-        <a class="button" href={withQuery({ open: 'clone' })}>
-          <Icon name="copy" size={14} />
-          Clone
-        </a>
-      )}
+      {can('data:write') && <LinkButton icon="copy" label="Clone" to={withQuery({ open: 'clone' })} />}
       {!ENDED.includes(state) && <Button label="Cancel" onClick={cancel} />}
       {ENDED.includes(state) && can('admin:purge') && (
         <Button icon="trash" label="Delete" class="danger" onClick={remove} />

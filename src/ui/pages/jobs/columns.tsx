@@ -3,6 +3,7 @@ import { signal } from '@preact/signals';
 import { useState } from 'preact/hooks';
 import type { JobSummary } from '../../../contract/jobs';
 import { StateBadge } from '../../components/badge';
+import { Check } from '../../components/form';
 import { Dialog } from '../../components/overlays';
 import { type Column, column, timeColumn } from '../../components/table';
 import { Button, Foreign, JobLink, Link, None, Time } from '../../components/text';
@@ -85,14 +86,9 @@ export function ChooseColumns() {
         <Dialog title="Columns" onClose={() => setOpen(false)}>
           <p class="faint">This browser remembers them.</p>
           {COLUMNS.filter(({ main }) => !main).map(({ id, label }) => (
-            <label key={id} class="choice">
-              <input
-                type="checkbox"
-                checked={!hidden.value.includes(id)}
-                onChange={({ currentTarget }) => toggle(id, currentTarget.checked)}
-              />
+            <Check key={id} class="choice" checked={!hidden.value.includes(id)} onChange={(on) => toggle(id, on)}>
               {label}
-            </label>
+            </Check>
           ))}
         </Dialog>
       )}

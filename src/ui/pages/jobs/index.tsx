@@ -2,13 +2,12 @@
 import { useState } from 'preact/hooks';
 import type { JobItems, JobSummary } from '../../../contract/jobs';
 import { JOB_STATES } from '../../components/badge';
-import { Icon } from '../../components/icon';
 import { FilterChips, Filters, Newer, Pager, QueueFilter, SelectFilter, TextFilter } from '../../components/list';
 import { useOperation } from '../../components/operation';
 import { Empty, LiveRefused, Loaded, PageHead, Skeleton, Tabs } from '../../components/page';
 import { SelectionBar, useSelection } from '../../components/selection';
 import { DataTable } from '../../components/table';
-import { Button } from '../../components/text';
+import { Button, FurtherButton, LinkButton } from '../../components/text';
 import { api, type Resource, useGet } from '../../core/api';
 import { act } from '../../core/dialogs';
 import { capitalized, number, short } from '../../core/format';
@@ -43,12 +42,7 @@ export default function JobsPage() {
       <PageHead title="Jobs" sub={jobs.data && <Total of={jobs.data} />}>
         <Views />
         <ChooseColumns />
-        {can('data:write') && (
-          <a class="button" href={aside({ enqueue: '1' })}>
-            <Icon name="plus" size={14} />
-            Enqueue
-          </a>
-        )}
+        {can('data:write') && <LinkButton icon="plus" label="Enqueue" to={aside({ enqueue: '1' })} />}
       </PageHead>
       <StateTabs of={jobs.data} />
       <JobFilters />
@@ -148,16 +142,7 @@ function Found({ list, jobs, changed }: FoundProps) {
       {list.searched !== undefined && (
         <p class="searched" role="status">
           Searched {number(list.searched + further.searched)} jobs, the newest first.
-          {further.more ? (
-            <Button
-              label={further.busy ? 'Searching…' : 'Search further'}
-              class="link"
-              disabled={further.busy}
-              onClick={further.look}
-            />
-          ) : (
-            ' No more jobs.'
-          )}
+          {further.more ? <FurtherButton of={further} label="Search further" /> : ' No more jobs.'}
         </p>
       )}
       {list.searched === undefined && (

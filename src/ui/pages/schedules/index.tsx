@@ -5,7 +5,7 @@ import { NewButton } from '../../components/actions';
 import { type Filter, FilterBar } from '../../components/list';
 import { Empty, PageHead } from '../../components/page';
 import { Collection, type Column, column, countColumn, textColumn, timeColumn } from '../../components/table';
-import { Foreign, Link, QueueLink, Time, Under } from '../../components/text';
+import { Foreign, Link, QueueLink, Time } from '../../components/text';
 import { api, useGet } from '../../core/api';
 import { useListUpdates } from '../../core/list-updates';
 import { aside, pageNumber, query } from '../../core/router';
@@ -84,27 +84,19 @@ const nameOf = ({ name }: CronStatus) => name;
 const time = (at: string | null, otherwise: number) => (at === null ? otherwise : Date.parse(at));
 
 const COLUMNS: readonly Column<CronStatus>[] = [
-  textColumn('name', 'Schedule', ({ name, description }) => (
-    <>
-      <Link to={aside({ open: name })} text={name} />
-      {description && <Under text={description} />}
-    </>
-  )),
+  textColumn(
+    'name',
+    'Schedule',
+    { under: ({ description: text }) => text && <Foreign>{text}</Foreign> },
+    ({ name }) => <Link to={aside({ open: name })} text={name} />,
+  ),
   textColumn('status', 'State', (row) => <ScheduleState of={row} />),
-  column('when', 'When', ({ expression, timezone }) => (
+  column('when', 'When', { under: (row) => describe(row.expression) }, ({ expression, timezone }) => (
     <>
       <code class="num">{expression}</code> <span class="faint num">{timezone}</span>
-      <small class="under">{describe(expression)}</small>
     </>
   )),
-  textColumn('type', 'Job', { id: 'job', wide: true }, ({ type, queue }) => (
-    <>
-      <Foreign>{type}</Foreign>
-      <small class="under">
-        in <QueueLink name={queue} />
-      </small>
-    </>
-  )),
+  textColumn('type', 'Job', { id: 'job', wide: true, under: ({ queue }) => <>in {<QueueLink name={queue} />}</> }),
   timeColumn('last_run_at', 'Last run', { sort: ({ last_run_at: at }) => -time(at, 0) }),
   timeColumn(
     'next_run_at',

@@ -13,7 +13,6 @@ import { now } from '../../core/clock';
 import { duration, moment, number } from '../../core/format';
 import { useLive } from '../../core/live';
 import { href, segment } from '../../core/router';
-import { can } from '../../core/session';
 import { describe } from './describe';
 import { ALL_ACTIONS, MISSES, OVERLAPS, pathOf, REASONS } from './types';
 
@@ -41,11 +40,7 @@ export function ScheduleDrawer({ name, round, onChanged }: { name: string; round
       <Loaded of={one}>
         {({ schedule, history }) => (
           <>
-            {can('data:write') && (
-              <div class="actions">
-                <Actions of={schedule} actions={ALL_ACTIONS} onDone={onChanged} />
-              </div>
-            )}
+            <Actions scope="data:write" of={schedule} actions={ALL_ACTIONS} onDone={onChanged} />
             <About of={schedule} />
             <Section title="Next runs">
               <NextRuns of={schedule} />

@@ -13,7 +13,7 @@ import { Pools } from './pools';
 import { Schemas } from './schemas';
 import './page.css';
 import type { RetryPreview } from '../../../contract/system';
-import { errorAt, Field, SelectField } from '../../components/form';
+import { Check, errorAt, Field, SelectField } from '../../components/form';
 import { JsonSection } from '../../components/json';
 import { named } from '../../components/list';
 import { RetryCurve } from '../../components/retry-curve';
@@ -158,14 +158,9 @@ function ThisBrowser() {
         </fieldset>
       </Section>
       <Section title="Live updates">
-        <label class="choices">
-          <input
-            type="checkbox"
-            checked={!paused.value}
-            onChange={({ currentTarget }) => setPaused(!currentTarget.checked)}
-          />
+        <Check class="choices" checked={!paused.value} onChange={(on) => setPaused(!on)}>
           Pages change as things happen <kbd>.</kbd>
-        </label>
+        </Check>
         <p class="faint">
           {paused.value ? `Paused, ${held.value} events are held.` : `Connection: ${connection.value}.`} The page does
           not poll, and sleeping queues are not woken.

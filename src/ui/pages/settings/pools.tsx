@@ -69,12 +69,7 @@ function columns(given: readonly QueueShare[]): Column<QueuePool>[] {
     textColumn('name', 'Pool', ({ name }) => (
       <Link to={can('admin:write') ? aside({ edit: name }) : undefined} text={name} />
     )),
-    column('strategy', 'Strategy', ({ strategy }) => (
-      <>
-        {strategy}
-        <small class="under">{STRATEGIES[strategy]}</small>
-      </>
-    )),
+    column('strategy', 'Strategy', { under: (row) => STRATEGIES[row.strategy] }, ({ strategy }) => strategy),
     column('queues', 'Queues', ({ name: pool, strategy, queues, weights }) => (
       <span class="words">
         {queues.map((queue) => {

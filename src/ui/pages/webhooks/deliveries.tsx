@@ -104,11 +104,7 @@ function DeliveryDrawer(props: { id: string; urls: ReadonlyMap<string, string>; 
       <Loaded of={one}>
         {(delivery) => (
           <>
-            {can('admin:write') && (
-              <div class="actions">
-                <Actions of={delivery} actions={ACTIONS} onDone={replayed} />
-              </div>
-            )}
+            <Actions scope="admin:write" of={delivery} actions={ACTIONS} onDone={replayed} />
             <Facts
               of={[
                 ['Status', <DeliveryStatus status={delivery.status} />],

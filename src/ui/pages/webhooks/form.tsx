@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { Webhook } from '../../../contract/webhooks';
-import { Boxes, Field, Form, SelectField, TextField, textIn } from '../../components/form';
+import { Boxes, Check, Field, Form, SelectField, TextField, textIn } from '../../components/form';
 import { Code } from '../../components/json';
 import { Dialog } from '../../components/overlays';
 import { Button } from '../../components/text';
@@ -145,39 +145,27 @@ function Picker(props: { chosen: readonly string[]; onChange: (chosen: readonly 
         const all = chosen.includes('*') || chosen.includes(`${kind}.*`);
         return (
           <div key={kind}>
-            <label class="all">
-              <input
-                type="checkbox"
-                checked={all}
-                disabled={chosen.includes('*')}
-                onChange={({ currentTarget }) => toggle(`${kind}.*`, currentTarget.checked)}
-              />
+            <Check class="all" checked={all} disabled={chosen.includes('*')} onChange={(on) => toggle(`${kind}.*`, on)}>
               <code>{kind}.*</code>
-            </label>
+            </Check>
             <span>
               {types.map((type) => (
-                <label key={type}>
-                  <input
-                    type="checkbox"
-                    checked={all || chosen.includes(type)}
-                    disabled={all}
-                    onChange={({ currentTarget }) => toggle(type, currentTarget.checked)}
-                  />
+                <Check
+                  key={type}
+                  checked={all || chosen.includes(type)}
+                  disabled={all}
+                  onChange={(on) => toggle(type, on)}
+                >
                   <code>{type.slice(kind.length + 1)}</code>
-                </label>
+                </Check>
               ))}
             </span>
           </div>
         );
       })}
-      <label class="all">
-        <input
-          type="checkbox"
-          checked={chosen.includes('*')}
-          onChange={({ currentTarget }) => onChange(currentTarget.checked ? ['*'] : [])}
-        />
+      <Check class="all" checked={chosen.includes('*')} onChange={(on) => onChange(on ? ['*'] : [])}>
         all events
-      </label>
+      </Check>
     </Boxes>
   );
 }

@@ -7,14 +7,13 @@ import { Code } from '../../components/json';
 import { Drawer } from '../../components/overlays';
 import { Empty, Facts, Section } from '../../components/page';
 import { Collection, type Column, column, countColumn, textColumn, timeColumn } from '../../components/table';
-import { Count, Foreign, Link, Time, Under, Words } from '../../components/text';
+import { Count, Foreign, Link, Time, Words } from '../../components/text';
 import { api, type Resource } from '../../core/api';
 import { act, askAndAct } from '../../core/dialogs';
 import { number } from '../../core/format';
 import { aside, href, openAside } from '../../core/router';
-import { can } from '../../core/session';
 import { Secret } from './form';
-import { FORMS, formOf, healthOf, type List, subscriptionPath } from './types';
+import { FORMS, formOf, healthOf, type List, nameOf, subscriptionPath } from './types';
 import { isNotified, useAfterEvents } from './updates';
 
 export function Subscriptions({ of: subscriptions }: { of: Resource<List<Webhook>> }) {
@@ -43,11 +42,8 @@ function Health({ of: subscription }: { of: Webhook }) {
 }
 
 const COLUMNS: readonly Column<Webhook>[] = [
-  textColumn('url', 'Sent to', ({ id, url, declared }) => (
-    <>
-      <Link to={aside({ open: id })} text={declared ?? url} />
-      {declared !== undefined && <Under text={url} />}
-    </>
+  textColumn('url', 'Sent to', { under: (one) => one.declared && <Foreign>{one.url}</Foreign> }, (one) => (
+    <Link to={aside({ open: one.id })} text={nameOf(one)} />
   )),
   column('health', 'Health', { sort: (row) => healthOf(row)[2] }, (row) => <Health of={row} />),
   column('events', 'Events', ({ events, filter }) => <Wanted events={events} filter={filter} />),
@@ -102,11 +98,7 @@ function SubscriptionDrawer({ of: one, onChanged }: { of: Webhook; onChanged: ()
   ];
   return (
     <Drawer title="Webhook">
-      {can('admin:write') && (
-        <div class="actions">
-          <Actions of={one} actions={actions} onDone={onChanged} />
-        </div>
-      )}
+      <Actions scope="admin:write" of={one} actions={actions} onDone={onChanged} />
       {secret && <Secret text={secret} />}
       {answer && <TestAnswer of={answer} />}
       {one.disabled_reason && (

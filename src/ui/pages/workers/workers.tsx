@@ -5,7 +5,7 @@ import { Badge, type Tone } from '../../components/badge';
 import { Drawer } from '../../components/overlays';
 import { Empty, Facts, Loaded, Stat } from '../../components/page';
 import { Collection, type Column, column, countColumn, textColumn, timeColumn } from '../../components/table';
-import { Button, CountOf, Foreign, Id, JobLink, Link, None, QueueLink, Time, Under } from '../../components/text';
+import { Button, CountOf, Foreign, Id, JobLink, Link, None, QueueLink, Time } from '../../components/text';
 import { api, type Resource, useGet } from '../../core/api';
 import { act, askAndAct } from '../../core/dialogs';
 import { capitalized, counted, number } from '../../core/format';
@@ -124,13 +124,11 @@ const ACTIONS: readonly Action<WorkerStatus>[] = [
   },
 ];
 
+const hostOf = ({ hostname, pid }: WorkerStatus) =>
+  hostname && <Foreign>{`${hostname}${pid === null ? '' : `, process ${pid}`}`}</Foreign>;
+
 const COLUMNS: readonly Column<WorkerStatus>[] = [
-  textColumn('id', 'Worker', ({ id, hostname, pid }) => (
-    <>
-      <Link to={aside({ worker: id })} text={id} />
-      {hostname && <Under text={`${hostname}${pid === null ? '' : `, process ${pid}`}`} />}
-    </>
-  )),
+  textColumn('id', 'Worker', { under: hostOf }, ({ id }) => <Link to={aside({ worker: id })} text={id} />),
   textColumn('state', 'State', (row) => (
     <>
       <Badge look={[TONES[row.state] ?? 'neutral']} text={row.state} />

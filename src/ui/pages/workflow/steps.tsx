@@ -49,11 +49,8 @@ export function Steps({ of: leaves, now }: { of: readonly Leaf[]; now: number })
 
 function columns(now: number): Column<Leaf>[] {
   return [
-    column('step', 'Step', { sort: ({ path }) => path }, ({ path, called }) => (
-      <>
-        <Link to={aside({ open: path })} text={path} />
-        {called && <small class="under">callback</small>}
-      </>
+    column('step', 'Step', { sort: ({ path }) => path, under: (leaf) => leaf.called && 'callback' }, ({ path }) => (
+      <Link to={aside({ open: path })} text={path} />
     )),
     column('type', 'Type', { sort: ({ step }) => step.type }, ({ step }) => <Foreign>{step.type}</Foreign>),
     column('state', 'State', { sort: ({ step }) => step.state }, ({ step }) => <WorkflowState state={step.state} />),
