@@ -1,12 +1,12 @@
 /** Forms: fields with their labels, and what went wrong beside the field that the server names. */
-import { type ComponentChildren, createContext, type TargetedSubmitEvent } from 'preact';
+import { type ComponentChildren, type ComponentProps, createContext, type TargetedSubmitEvent } from 'preact';
 import { useContext, useState } from 'preact/hooks';
 import { type ApiFailure, asFailure } from '../core/api';
 import { toast } from '../core/dialogs';
 import { ExactNumber, parseExact } from '../core/exact';
 import { openAside } from '../core/router';
 import { Dialog, FormEnd } from './overlays';
-import { Failure } from './page';
+import { Failure, Loaded } from './page';
 
 export const Refusal = createContext<ApiFailure | undefined>(undefined);
 
@@ -239,8 +239,10 @@ export function Form({ action, danger, disabled, values = {}, onSubmit, onCancel
 export interface FormDialogProps extends Omit<FormProps, 'onCancel' | 'onSubmit'> {
   title: string;
   wide?: boolean;
-  /** Does it. @returns the text of a toast, and what is opened in a drawer then */
-  onSubmit: (form: FormData) => Promise<string | { text: string; open: string }>;
+  /** Does it. @returns the text of a toast, and what is opened in a drawer then; undefined: the dialog stays */
+  onSubmit: (form: FormData) => Promise<string | { text: string; open: string } | undefined>;
+  /** What the form is about; without it the dialog only says that it is being loaded. */
+  of?: ComponentProps<typeof Loaded>['of'];
   onDone?: (() => void) | undefined;
   /** Default: leaves the URL that opened it. */
   onClose?: () => void;
@@ -249,17 +251,21 @@ export interface FormDialogProps extends Omit<FormProps, 'onCancel' | 'onSubmit'
 const leave = () => openAside({ edit: null });
 
 /** A form in a dialog, which closes when it is done. */
-export function FormDialog({ title, wide, onSubmit, onDone, onClose = leave, ...form }: FormDialogProps) {
+export function FormDialog({ title, wide, of, onSubmit, onDone, onClose = leave, ...form }: FormDialogProps) {
   const submit = async (data: FormData) => {
     const done = await onSubmit(data);
-    toast(typeof done === 'string' ? done : done.text);
+    if (done !== undefined) toast(typeof done === 'string' ? done : done.text);
     onDone?.();
     if (typeof done === 'string') onClose();
-    else openAside({ edit: null, open: done.open });
+    else if (done) openAside({ edit: null, open: done.open });
   };
   return (
     <Dialog title={title} wide={wide === true} onClose={onClose}>
-      <Form {...form} onSubmit={submit} onCancel={onClose} />
+      {of && of.data === undefined ? (
+        <Loaded of={of}>{() => null}</Loaded>
+      ) : (
+        <Form {...form} onSubmit={submit} onCancel={onClose} />
+      )}
     </Dialog>
   );
 }

@@ -1,8 +1,10 @@
 /** Shows data from outside, as text only. Parts are drawn when opened and long texts cut, so pages stay quick. */
+import type { ComponentProps } from 'preact';
 import { useState } from 'preact/hooks';
 import { ExactNumber, stringifyExact } from '../core/exact';
 import { bytes, number } from '../core/format';
 import { Button } from './button';
+import { Dialog } from './overlays';
 import { Section } from './page';
 import { Copy } from './text';
 
@@ -123,6 +125,28 @@ export function Code({ text, label }: { text: string; label: string }) {
     </div>
   );
 }
+
+/** A secret, the one time that it is shown. @param props.name a heading */
+export const Secret = ({ text, label, name }: { text: string; label: string; name?: string }) => (
+  <div class="card secret" role="status">
+    {name && <strong>{name}</strong>}
+    <Code text={text} label={label} />
+    <p class="faint">Copy it now: it is not shown again.</p>
+  </div>
+);
+
+export function SecretDialog({ title, onClose, ...secret }: ComponentProps<typeof Secret> & SecretDialogProps) {
+  return (
+    <Dialog title={title} wide onClose={onClose}>
+      <Secret {...secret} />
+      <div class="actions">
+        <Button label="I have copied it" class="primary" onClick={onClose} />
+      </div>
+    </Dialog>
+  );
+}
+
+type SecretDialogProps = Pick<ComponentProps<typeof Dialog>, 'title' | 'onClose'>;
 
 /** A part of a page that is JSON. @param props.value undefined: there is no such part */
 export function JsonSection({ title, value, open = 2 }: { title: string; value: unknown; open?: number }) {

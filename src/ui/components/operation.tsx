@@ -2,6 +2,7 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Operation } from '../../contract/bulk';
+import type { OperationPreview } from '../../contract/common';
 import { type ApiFailure, api, asFailure } from '../core/api';
 import { failed, toast } from '../core/dialogs';
 import { counted, number } from '../core/format';
@@ -12,15 +13,8 @@ import { Failure, Skeleton } from './page';
 import { Bar } from './progress';
 import './operation.css';
 
-export interface Preview {
-  matched: number;
-  /** False: there are more. */
-  exact: boolean;
-  byState: Readonly<Record<string, number>>;
-  byQueue: Readonly<Record<string, number>>;
-  /** Chosen jobs that are skipped, as their state does not allow the operation. */
-  left?: number;
-}
+/** @property left chosen jobs that are skipped, as their state does not allow the operation */
+export type Preview = Omit<OperationPreview, 'dry_run' | 'action' | 'searched'> & { left?: number };
 
 export type OperationStatus = Pick<Operation, 'completed' | 'succeeded' | 'skipped' | 'failed'> &
   Partial<Pick<Operation, 'operation_id' | 'aborted' | 'errors'>>;
@@ -100,7 +94,8 @@ function OperationDialog(props: { of: StartedOperation; onClose: () => void; onD
 }
 
 const jobs = (count: number): string => counted(count, 'job');
-const matching = ({ matched, exact }: Preview): string => `${exact ? '' : 'at least '}${jobs(matched)}`;
+const matching = ({ matched, matched_is_exact }: Preview): string =>
+  `${matched_is_exact ? '' : 'at least '}${jobs(matched)}`;
 
 interface AskedProps {
   operation: StartedOperation;
@@ -111,8 +106,8 @@ interface AskedProps {
 }
 
 function Asked({ operation, preview, busy, onClose, run }: AskedProps) {
-  const { matched, byState, byQueue, left = 0 } = preview;
-  const queues = Object.entries(byQueue).sort(([, a], [, b]) => b - a);
+  const { matched, by_state, by_queue, left = 0 } = preview;
+  const queues = Object.entries(by_queue).sort(([, a], [, b]) => b - a);
   const isEmpty = matched === 0;
   return (
     <Confirm
@@ -124,7 +119,7 @@ function Asked({ operation, preview, busy, onClose, run }: AskedProps) {
     >
       <p>{isEmpty ? 'No job is in a state that allows this.' : operation.text}</p>
       <ul class="preview">
-        {Object.entries(byState).map(([state, count]) => (
+        {Object.entries(by_state).map(([state, count]) => (
           <li key={state}>
             <StateBadge state={state} /> {number(count)}
           </li>
@@ -160,7 +155,7 @@ function Running({ operation, preview, outcome, onClose }: RunningProps) {
   };
   const doing = stopping ? 'Stopping' : operation.doing;
   const done = succeeded + skipped + wrong;
-  const total = preview?.exact ? Math.max(preview.matched, done) : undefined;
+  const total = preview?.matched_is_exact ? Math.max(preview.matched, done) : undefined;
   return (
     <>
       {completed ? (

@@ -5,20 +5,12 @@ import { number } from '../core/format';
 import { url } from '../core/router';
 import { Button } from './button';
 
-export interface Selection {
-  ids: ReadonlySet<string>;
-  /** All that match, whether they are shown or not. */
-  all: boolean;
-  has: (id: string) => boolean;
-  toggle: (id: string) => void;
-  set: (ids: readonly string[], on: boolean) => void;
-  chooseAll: () => void;
-  clear: () => void;
-}
+export type Selection = ReturnType<typeof useSelection>;
 
 /** Restarts when filters change. @param keep query parameters that do not count as filters */
-export function useSelection(keep: readonly string[] = ['page', 'sort', 'order', 'open']): Selection {
+export function useSelection(keep: readonly string[]) {
   const [ids, setIds] = useState<ReadonlySet<string>>(new Set());
+  // All that match, whether they are shown or not.
   const [all, setAll] = useState(false);
   const filter = [...url.value.searchParams].filter(([name]) => !keep.includes(name)).join('&');
   const chosenOf = useRef(filter);
@@ -39,9 +31,9 @@ export function useSelection(keep: readonly string[] = ['page', 'sort', 'order',
   return {
     ids,
     all,
-    has: (id) => all || ids.has(id),
-    toggle: (id) => change((next) => next.delete(id) || next.add(id)),
-    set: (given, on) =>
+    has: (id: string) => all || ids.has(id),
+    toggle: (id: string) => change((next) => next.delete(id) || next.add(id)),
+    set: (given: readonly string[], on: boolean) =>
       change((next) => {
         for (const id of given) on ? next.add(id) : next.delete(id);
       }),

@@ -55,7 +55,7 @@ export function LiveRefused() {
 
 /** A resource once it is there; before that a skeleton, and what went wrong. */
 export function Loaded<T>(props: {
-  of: Resource<T>;
+  of: Pick<Resource<T>, 'data' | 'error' | 'reload'>;
   children: (data: T) => ComponentChildren;
   loading?: ComponentChildren;
 }) {

@@ -60,16 +60,8 @@ export function relative(at: number, now: number): string {
   return ms > 0 ? `${shown} ago` : `in ${shown}`;
 }
 
-const local = new Intl.DateTimeFormat('en-GB', {
-  year: 'numeric',
-  month: 'short',
-  day: 'numeric',
-  hour: '2-digit',
-  minute: '2-digit',
-  second: '2-digit',
-  timeZoneName: 'short',
-});
-const clock = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', second: '2-digit' });
+const local = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'long' });
+const clock = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' });
 
 export const absolute = (at: number): string => `${local.format(at)}\n${new Date(at).toISOString()}`;
 

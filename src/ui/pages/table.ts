@@ -20,6 +20,8 @@ export interface TablePage {
 
 export const scopeOf = ({ scope = 'admin:read' }: TablePage): string => scope;
 
+const DATA = 'data:read';
+
 export const PAGES: readonly TablePage[] = [
   { path: '', title: 'Overview', key: 'o', part: 'work', load: () => import('./overview') },
   { path: 'queues', title: 'Queues', key: 'q', part: 'work', load: () => import('./queues') },
@@ -27,27 +29,13 @@ export const PAGES: readonly TablePage[] = [
   { path: 'jobs', title: 'Jobs', key: 'j', part: 'work', load: () => import('./jobs') },
   { path: 'jobs/:id', title: 'Job', load: () => import('./job') },
   { path: 'failures', title: 'Failures', key: 'f', part: 'work', load: () => import('./failures') },
-  {
-    path: 'schedules',
-    title: 'Schedules',
-    key: 's',
-    part: 'work',
-    scope: 'data:read',
-    load: () => import('./schedules'),
-  },
-  {
-    path: 'workflows',
-    title: 'Workflows',
-    key: 'w',
-    part: 'work',
-    scope: 'data:read',
-    load: () => import('./workflows'),
-  },
-  { path: 'workflows/:id', title: 'Workflow', scope: 'data:read', load: () => import('./workflow') },
+  { path: 'schedules', title: 'Schedules', key: 's', part: 'work', scope: DATA, load: () => import('./schedules') },
+  { path: 'workflows', title: 'Workflows', key: 'w', part: 'work', scope: DATA, load: () => import('./workflows') },
+  { path: 'workflows/:id', title: 'Workflow', scope: DATA, load: () => import('./workflow') },
   { path: 'workers', title: 'Workers', key: 'k', part: 'run', load: () => import('./workers') },
-  { path: 'limits', title: 'Limits', key: 'l', part: 'run', scope: 'data:read', load: () => import('./limits') },
+  { path: 'limits', title: 'Limits', key: 'l', part: 'run', scope: DATA, load: () => import('./limits') },
   { path: 'alerts', title: 'Alerts', key: 'r', part: 'watch', load: () => import('./alerts') },
-  { path: 'events', title: 'Events', key: 'e', part: 'watch', scope: 'data:read', load: () => import('./events') },
+  { path: 'events', title: 'Events', key: 'e', part: 'watch', scope: DATA, load: () => import('./events') },
   { path: 'webhooks', title: 'Webhooks', key: 'h', part: 'watch', load: () => import('./webhooks') },
   { path: 'audit', title: 'Audit', key: 'a', part: 'watch', load: () => import('./audit') },
   { path: 'settings', title: 'Settings', key: 't', part: 'run', load: () => import('./settings') },

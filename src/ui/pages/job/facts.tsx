@@ -1,6 +1,5 @@
 import type { ComponentChildren } from 'preact';
 import { type OptionsThat, optionsThat } from '../../../job/options';
-import type { Coalesced } from '../../../job/wire';
 import { StateBadge } from '../../components/badge';
 import { Facts } from '../../components/page';
 import { Duration, Foreign, JobLink, Link, Time } from '../../components/text';
@@ -18,7 +17,15 @@ export function JobFacts({ of: job }: { of: Job }) {
     ['Priority', number(job.priority)],
     ['Created', time(job.created_at)],
     ['Scheduled', job.state === 'scheduled' && !isAsleep(job) ? time(job.scheduled_at) : undefined],
-    ['Stands for', coalesced && <Enqueues of={coalesced} />],
+    // Those that a unique policy has made one job of.
+    [
+      'Stands for',
+      coalesced && (
+        <>
+          {number(coalesced.calls)} enqueues since {<Time at={coalesced.since} />}
+        </>
+      ),
+    ],
     ['Next attempt', time(job.next_attempt_at)],
     [job.first_started_at ? 'First run' : 'Started', time(job.first_started_at ?? job.started_at)],
     ['Last run', job.first_started_at && time(job.started_at)],
@@ -48,15 +55,6 @@ export function JobFacts({ of: job }: { of: Job }) {
     <div class="card">
       <Facts of={entries} />
     </div>
-  );
-}
-
-/** Those that a unique policy has made one job of. */
-function Enqueues({ of: { calls, since } }: { of: Coalesced }) {
-  return (
-    <>
-      {number(calls)} enqueues since <Time at={since} />
-    </>
   );
 }
 

@@ -1,5 +1,4 @@
 /** What can be done to many jobs: those that are chosen, or all that fit the filter. */
-import type { OperationPreview } from '../../../contract/common';
 import type { JobItems } from '../../../contract/jobs';
 import { JOB_STATES } from '../../components/badge';
 import type { OperationStatus, Preview, StartedOperation } from '../../components/operation';
@@ -35,13 +34,6 @@ export const DEAD_WORDS: Readonly<Partial<Record<Action, Pick<Words, 'verb' | 'd
   delete: { verb: 'Discard', doing: 'Discarding', done: 'deleted permanently' },
 };
 
-/** How the server answers a dry run. */
-export type DryRun = Omit<OperationPreview, 'dry_run' | 'action' | 'searched'>;
-
-export function previewOf({ matched, matched_is_exact, by_state, by_queue }: DryRun): Preview {
-  return { matched, exact: matched_is_exact, byState: by_state, byQueue: by_queue };
-}
-
 /** On all jobs that fit the filter of the URL, as it is now. @param total how many these are, if that is known */
 export function onMatching(action: Action, dead: boolean, total: number | undefined): StartedOperation {
   return { ...onFilter(action, filterBody(JOB_STATES), total), ...(dead && DEAD_WORDS[action]) };
@@ -50,7 +42,7 @@ export function onMatching(action: Action, dead: boolean, total: number | undefi
 /** What is asked and begun at one path: a dry run, then the operation, which continues behind its first answer. */
 export function atPath(path: string, body: Record<string, unknown>): Pick<StartedOperation, 'preview' | 'begin'> {
   return {
-    preview: async () => previewOf(await api.post<DryRun>(path, { ...body, dry_run: true })),
+    preview: () => api.post<Preview>(path, { ...body, dry_run: true }),
     begin: (key) => {
       const options = { query: { wait: 1 }, headers: { 'Idempotency-Key': key } };
       return api.post<OperationStatus>(path, { ...body, confirm: true }, options);
@@ -62,7 +54,7 @@ export function onFilter(action: Action, filter: Record<string, unknown>, total?
   const { preview, begin } = atPath(`admin/jobs/bulk/${action}`, { filter });
   const counted = async () => {
     const found = await preview();
-    return { ...found, left: total !== undefined && found.exact ? Math.max(0, total - found.matched) : 0 };
+    return { ...found, left: total !== undefined && found.matched_is_exact ? Math.max(0, total - found.matched) : 0 };
   };
   return { ...WORDS[action], preview: counted, begin };
 }
@@ -77,10 +69,10 @@ export function onChosen(action: Action, ids: readonly string[], dead: boolean):
     ...(dead && DEAD_WORDS[action]),
     preview: async () => {
       const { counts = {} } = await api.get<JobItems>('admin/jobs', { id: ids.join(), counts: true, per_page: 1 });
-      const known = Object.entries(counts as Record<string, number>);
-      const fit = known.filter(([state, count]) => count > 0 && ACTS_ON[action].includes(state));
+      const fit = Object.entries(counts).filter(([state, count]) => count > 0 && ACTS_ON[action].includes(state));
       const matched = fit.reduce((sum, [, count]) => sum + count, 0);
-      return { matched, exact: true, byState: Object.fromEntries(fit), byQueue: {}, left: ids.length - matched };
+      const found = { matched, matched_is_exact: true, by_state: Object.fromEntries(fit), by_queue: {} };
+      return { ...found, left: ids.length - matched };
     },
     begin: async (key) => {
       const { items } = await api.post<EachAnswer>(

@@ -3,12 +3,11 @@ import { useState } from 'preact/hooks';
 import type { PurgedByOperator, QueueDeletion } from '../../../contract/queues';
 import { JOB_STATES } from '../../components/badge';
 import { Boxes, Form, SelectField, TextField, textIn } from '../../components/form';
-import { type StartedOperation, useOperation } from '../../components/operation';
+import { type Preview, type StartedOperation, useOperation } from '../../components/operation';
 import { api } from '../../core/api';
 import { confirm, toast } from '../../core/dialogs';
 import { number } from '../../core/format';
 import { href, navigate, segment } from '../../core/router';
-import { type DryRun, previewOf } from '../jobs/operations';
 import type { QueueTab } from './tab';
 
 export function DangerTab({ queue: { name }, reload }: QueueTab) {
@@ -29,7 +28,7 @@ export function purgeOf(queue: string, filter: Record<string, unknown>): Started
   return {
     ...{ verb: 'Purge', doing: 'Purging', done: 'were deleted', danger: true },
     text: 'They are deleted with their history, those that wait and those that have ended. This cannot be undone.',
-    preview: async () => previewOf(await api.del<DryRun>(path, { body: { ...filter, dry_run: true } })),
+    preview: () => api.del<Preview>(path, { body: { ...filter, dry_run: true } }),
     async begin() {
       const begun = await api.del<PurgedByOperator>(path, { body: { ...filter, confirm: true }, query: { wait: 1 } });
       return { ...begun, succeeded: begun.purged_count, skipped: 0, failed: 0 };
@@ -47,9 +46,9 @@ function Purge({ name, reload }: { name: string; reload: () => void }) {
       toast('No matching jobs: nothing to delete.');
       return;
     }
-    const parts = Object.entries(found.byState).map(([state, some]) => `${number(some)} ${state}`);
+    const parts = Object.entries(found.by_state).map(([state, some]) => `${number(some)} ${state}`);
     const text = `They are permanently deleted from ${name}: ${parts.join(', ')}.`;
-    begin({ ...purge, text, typed: name, preview: async () => ({ ...found, byState: {}, byQueue: {} }) });
+    begin({ ...purge, text, typed: name, preview: async () => ({ ...found, by_state: {}, by_queue: {} }) });
   };
   return (
     <section class="card">

@@ -5,8 +5,7 @@ import type { Action } from '../../components/actions';
 import { Badge } from '../../components/badge';
 import { FormDialog, TextField, textIn } from '../../components/form';
 import { useOperation } from '../../components/operation';
-import { Dialog } from '../../components/overlays';
-import { Empty, Loaded } from '../../components/page';
+import { Empty } from '../../components/page';
 import { Collection, type Column, column, countColumn, textColumn, timeColumn } from '../../components/table';
 import { JobLink, Link, None, Time } from '../../components/text';
 import { api, useGet } from '../../core/api';
@@ -139,18 +138,12 @@ function GroupDialog(props: { queue: string; of: QueueGroup; onClose: () => void
     });
     return `${of.group} has new limits.`;
   };
-  const title = `Limit ${of.group}`;
   const { override } = detail.data ?? {};
-  if (!detail.data) {
-    return (
-      <Dialog title={title} onClose={onClose}>
-        <Loaded of={detail}>{() => null}</Loaded>
-      </Dialog>
-    );
-  }
-  const values = { ...override, ...override?.rate };
   return (
-    <FormDialog title={title} action="Save" values={values} onSubmit={save} onDone={onDone} onClose={onClose}>
+    <FormDialog
+      {...{ title: `Limit ${of.group}`, action: 'Save', of: detail, values: { ...override, ...override?.rate } }}
+      {...{ onSubmit: save, onDone, onClose }}
+    >
       <p class="note">An empty field uses the limit that the queue sets for its groups.</p>
       <TextField name="concurrency" label="Running at once" inputMode="numeric" />
       <TextField name="limit" label="Starts" at={['rate', 'rate.limit']} inputMode="numeric" />

@@ -135,7 +135,14 @@ export function Why({ queue, round, reload }: { queue: QueueItem; round: number;
   }
   if (counts.available === 0) {
     const waits = (state: 'scheduled' | 'retryable', icon: IconName, text: string) =>
-      add(state, icon, <LinkTo queue={name} state={state} count={counts[state]} text={text} />);
+      add(
+        state,
+        icon,
+        <>
+          <a href={href('jobs', { queue: name, state })}>{counted(counts[state], 'job')}</a>{' '}
+          {counts[state] === 1 ? 'waits' : 'wait'} {text}.
+        </>,
+      );
     if (counts.active === 0 && counts.scheduled > 0) waits('scheduled', 'schedules', 'for its time');
     if (counts.retryable > 0) waits('retryable', 'retry', 'for a retry');
     for (const { name: schedule, enabled, next_run_at } of schedules.slice(0, SHOWN)) {
@@ -175,13 +182,5 @@ export function Why({ queue, round, reload }: { queue: QueueItem; round: number;
         )}
       </ul>
     </Section>
-  );
-}
-
-function LinkTo({ queue, state, count, text }: { queue: string; state: string; count: number; text: string }) {
-  return (
-    <>
-      <a href={href('jobs', { queue, state })}>{counted(count, 'job')}</a> {count === 1 ? 'waits' : 'wait'} {text}.
-    </>
   );
 }

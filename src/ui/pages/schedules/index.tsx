@@ -62,7 +62,13 @@ export default function SchedulesPage() {
         onDone={changedHere}
         perPage={PER_PAGE}
         empty={
-          schedules.data?.items.length === 0 ? <NoSchedules /> : <Empty icon="search" title="No matching schedules" />
+          schedules.data?.items.length === 0 ? (
+            <Empty icon="schedules" title="No schedules yet">
+              A schedule enqueues a job repeatedly. Create one here, or with <code>POST /ojs/v1/cron</code>.
+            </Empty>
+          ) : (
+            <Empty icon="search" title="No matching schedules" />
+          )
         }
       />
       {query('open') && <ScheduleDrawer name={query('open')} round={fired} onChanged={changedHere} />}
@@ -107,11 +113,3 @@ const COLUMNS: readonly Column<CronStatus>[] = [
   countColumn('run_count', 'Runs', { wide: true }),
   countColumn('skipped_count', 'Skipped', { wide: true, tone: 'amber' }),
 ];
-
-function NoSchedules() {
-  return (
-    <Empty icon="schedules" title="No schedules yet">
-      A schedule enqueues a job repeatedly. Create one here, or with <code>POST /ojs/v1/cron</code>.
-    </Empty>
-  );
-}

@@ -1,6 +1,5 @@
 /** What the code of the deployment declares, whether it is in effect, and what operators have changed of it. */
 import type { Deployment as DeclaredDeployment, DeclaredObserver } from '../../../contract/deployment';
-import type { MaintenanceState } from '../../../contract/maintenance';
 import { Badge, GOOD, type Tone } from '../../components/badge';
 import { Empty, Facts, Loaded, Section } from '../../components/page';
 import { type Column, DataTable, textColumn } from '../../components/table';
@@ -39,7 +38,16 @@ export function Deployment() {
       <Loaded of={maintenance}>
         {(now) => (
           <Section title="Maintenance" actions={<MaintenanceButton of={maintenance} />}>
-            <MaintenanceCard of={now} />
+            <div class="card">
+              <Facts
+                of={[
+                  ['Maintenance', <Switched on={!now.enabled} words={['off', 'on: no job starts']} />],
+                  ['Since', now.started_at && <Time at={now.started_at} />],
+                  ['Until', now.ends_at && <Time at={now.ends_at} />],
+                  ['Reason', now.reason && <Foreign>{now.reason}</Foreign>],
+                ]}
+              />
+            </div>
           </Section>
         )}
       </Loaded>
@@ -92,21 +100,6 @@ export function Deployment() {
         )}
       </Loaded>
     </>
-  );
-}
-
-function MaintenanceCard({ of: { enabled, reason, started_at, ends_at } }: { of: MaintenanceState }) {
-  return (
-    <div class="card">
-      <Facts
-        of={[
-          ['Maintenance', <Switched on={!enabled} words={['off', 'on: no job starts']} />],
-          ['Since', started_at && <Time at={started_at} />],
-          ['Until', ends_at && <Time at={ends_at} />],
-          ['Reason', reason && <Foreign>{reason}</Foreign>],
-        ]}
-      />
-    </div>
   );
 }
 

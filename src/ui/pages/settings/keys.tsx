@@ -3,12 +3,11 @@ import { useState } from 'preact/hooks';
 import type { ApiKey, ApiKeyCreated, ApiKeyList } from '../../../contract/keys';
 import { NewButton } from '../../components/actions';
 import { Badge } from '../../components/badge';
-import { Form, SelectField, TextField, textIn } from '../../components/form';
-import { Code } from '../../components/json';
-import { Dialog } from '../../components/overlays';
+import { FormDialog, SelectField, TextField, textIn } from '../../components/form';
+import { SecretDialog } from '../../components/json';
 import { Empty, Section } from '../../components/page';
 import { Collection, type Column, column, textColumn, timeColumn } from '../../components/table';
-import { Button, Words } from '../../components/text';
+import { Words } from '../../components/text';
 import { api, useGet } from '../../core/api';
 import { askAndAct } from '../../core/dialogs';
 import { openAside, segment } from '../../core/router';
@@ -49,17 +48,7 @@ export function RuntimeKeys() {
         form={() => <KeyForm onMade={reveal} />}
         empty={<Empty icon="settings" title="No keys yet" text="A key for each customer or program can be revoked." />}
       />
-      {secret && (
-        <Dialog title="The key" wide onClose={() => setSecret('')}>
-          <div class="card secret" role="status">
-            <Code text={secret} label="key" />
-            <p class="faint">Copy it now: it is not shown again.</p>
-          </div>
-          <div class="actions">
-            <Button label="I have copied it" class="primary" onClick={() => setSecret('')} />
-          </div>
-        </Dialog>
-      )}
+      {secret && <SecretDialog title="The key" text={secret} label="key" onClose={() => setSecret('')} />}
     </Section>
   );
 }
@@ -80,7 +69,6 @@ const COLUMNS: readonly Column<ApiKey>[] = [
 ];
 
 function KeyForm({ onMade }: { onMade: (key: ApiKeyCreated) => void }) {
-  const close = () => openAside({ edit: null });
   const save = async (form: FormData) => {
     const lists = BOUNDS.map(([kind]) => {
       const words = textIn(form, kind).split(',');
@@ -93,26 +81,19 @@ function KeyForm({ onMade }: { onMade: (key: ApiKeyCreated) => void }) {
       ...(end !== '' && { expires_at: end }),
       ...(rate !== '' && { rate }),
     });
-    close();
+    openAside({ edit: null });
     onMade(made);
+    return undefined;
   };
   return (
-    <Dialog title="New key" onClose={close}>
-      <Form action="Create" onSubmit={save} onCancel={close}>
-        <TextField name="name" label="Name" hint="The audit log shows it." required />
-        <SelectField name="role" label="Role" options={ROLES} />
-        {BOUNDS.map(([kind, label, example]) => (
-          <TextField
-            key={kind}
-            name={kind}
-            label={label}
-            hint="Separated by commas. Empty: all."
-            placeholder={example}
-          />
-        ))}
-        <TextField name="rate" label="Rate" hint="Jobs into each queue, such as 600/m. Empty: any number." />
-        <TextField name="expires_at" label="Expires" hint="Such as 90d, or a time. Empty: never." />
-      </Form>
-    </Dialog>
+    <FormDialog title="New key" action="Create" onSubmit={save}>
+      <TextField name="name" label="Name" hint="The audit log shows it." required />
+      <SelectField name="role" label="Role" options={ROLES} />
+      {BOUNDS.map(([kind, label, example]) => (
+        <TextField key={kind} name={kind} label={label} hint="Separated by commas. Empty: all." placeholder={example} />
+      ))}
+      <TextField name="rate" label="Rate" hint="Jobs into each queue, such as 600/m. Empty: any number." />
+      <TextField name="expires_at" label="Expires" hint="Such as 90d, or a time. Empty: never." />
+    </FormDialog>
   );
 }

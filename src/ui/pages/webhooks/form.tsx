@@ -1,11 +1,8 @@
 import { useState } from 'preact/hooks';
 import type { Webhook } from '../../../contract/webhooks';
-import { Boxes, Check, Field, Form, SelectField, TextField, textIn } from '../../components/form';
-import { Code } from '../../components/json';
-import { Dialog } from '../../components/overlays';
-import { Button } from '../../components/text';
+import { Boxes, Check, Field, FormDialog, SelectField, TextField, textIn } from '../../components/form';
+import { SecretDialog } from '../../components/json';
 import { api } from '../../core/api';
-import { toast } from '../../core/dialogs';
 import { EVENT_KINDS } from '../../core/event-names';
 import { openAside } from '../../core/router';
 import { FORMS, formOf, SUBSCRIPTIONS, subscriptionPath } from './types';
@@ -14,6 +11,8 @@ const wordsOf = (text: FormDataEntryValue | null) =>
   String(text ?? '')
     .split(/[\s,]+/)
     .filter(Boolean);
+
+export const SECRET = { name: 'Signing secret', label: 'secret' };
 
 const FILTERS = [
   ['queues', 'queues', 'mail, reports'],
@@ -58,10 +57,7 @@ export function SubscriptionForm({ of: before, onSaved }: { of: Webhook | undefi
     };
     if (before) {
       await api.patch(subscriptionPath(before.id), body);
-      toast('Webhook saved.');
-      onSaved();
-      openAside({ edit: null });
-      return;
+      return 'Webhook saved.';
     }
     const answer = await api.post<{ id: string; secret: string }>(SUBSCRIPTIONS, {
       ...body,
@@ -69,66 +65,55 @@ export function SubscriptionForm({ of: before, onSaved }: { of: Webhook | undefi
     });
     setMade(answer.id);
     setSecret(answer.secret);
-    onSaved();
+    return undefined;
   };
 
-  if (secret) {
-    return (
-      <Dialog title="Webhook created" wide onClose={close}>
-        <Secret text={secret} />
-        <div class="actions">
-          <Button label="I have copied it" class="primary" onClick={close} />
-        </div>
-      </Dialog>
-    );
-  }
+  if (secret) return <SecretDialog title="Webhook created" text={secret} {...SECRET} onClose={close} />;
   return (
-    <Dialog title={before ? 'Edit the webhook' : 'New webhook'} wide onClose={close}>
-      <Form
-        action={before ? 'Save' : 'Create'}
-        values={before && { url: before.url }}
-        onSubmit={save}
-        onCancel={close}
-        disabled={events.length === 0}
-      >
-        <TextField
-          {...{ name: 'url', label: 'URL', hint: 'An https URL of another server.' }}
-          {...{ type: 'url', placeholder: 'https://', required: true }}
-        />
-        <Picker chosen={events} onChange={setEvents} />
-        <div class="columns-2">
-          {FILTERS.map(([name, what, placeholder]) => (
-            <TextField
-              key={name}
-              name={name}
-              label={`Only these ${what}`}
-              hint="Empty: all."
-              at={[`filter.${name}`]}
-              value={before?.filter?.[name]?.join(', ')}
-              placeholder={placeholder}
-            />
-          ))}
-        </div>
-        <SelectField label="Format" value={form} onChange={(name) => setForm(name as typeof form)} options={FORMS} />
-        {form === 'pagerduty' && (
+    <FormDialog
+      title={before ? 'Edit the webhook' : 'New webhook'}
+      wide
+      action={before ? 'Save' : 'Create'}
+      values={before && { url: before.url }}
+      onSubmit={save}
+      onDone={onSaved}
+      disabled={events.length === 0}
+    >
+      <TextField
+        {...{ name: 'url', label: 'URL', hint: 'An https URL of another server.' }}
+        {...{ type: 'url', placeholder: 'https://', required: true }}
+      />
+      <Picker chosen={events} onChange={setEvents} />
+      <div class="columns-2">
+        {FILTERS.map(([name, what, placeholder]) => (
           <TextField
-            name="routing_key"
-            label="Routing key"
-            hint={
-              before?.format === 'pagerduty'
-                ? 'Empty: keep the current one.'
-                : 'The key of an Events API v2 integration.'
-            }
+            key={name}
+            name={name}
+            label={`Only these ${what}`}
+            hint="Empty: all."
+            at={[`filter.${name}`]}
+            value={before?.filter?.[name]?.join(', ')}
+            placeholder={placeholder}
           />
-        )}
-        {form === 'template' && (
-          <Field label="Template" hint="JSON with placeholders such as {{data.job_id}}." at={['format.template']}>
-            <textarea name="template" rows={5} spellcheck={false} defaultValue={templateText(before)} />
-          </Field>
-        )}
-        {!before && <TextField name="secret" label="Secret" hint="Empty: a new one is generated." />}
-      </Form>
-    </Dialog>
+        ))}
+      </div>
+      <SelectField label="Format" value={form} onChange={(name) => setForm(name as typeof form)} options={FORMS} />
+      {form === 'pagerduty' && (
+        <TextField
+          name="routing_key"
+          label="Routing key"
+          hint={
+            before?.format === 'pagerduty' ? 'Empty: keep the current one.' : 'The key of an Events API v2 integration.'
+          }
+        />
+      )}
+      {form === 'template' && (
+        <Field label="Template" hint="JSON with placeholders such as {{data.job_id}}." at={['format.template']}>
+          <textarea name="template" rows={5} spellcheck={false} defaultValue={templateText(before)} />
+        </Field>
+      )}
+      {!before && <TextField name="secret" label="Secret" hint="Empty: a new one is generated." />}
+    </FormDialog>
   );
 }
 
@@ -167,16 +152,5 @@ function Picker(props: { chosen: readonly string[]; onChange: (chosen: readonly 
         all events
       </Check>
     </Boxes>
-  );
-}
-
-/** A secret, the one time that it is shown. */
-export function Secret({ text }: { text: string }) {
-  return (
-    <div class="card secret" role="status">
-      <strong>Signing secret</strong>
-      <Code text={text} label="secret" />
-      <p class="faint">Copy it now: it is not shown again.</p>
-    </div>
   );
 }

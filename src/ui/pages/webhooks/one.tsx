@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import type { Webhook, WebhookTest } from '../../../contract/webhooks';
 import { type Action, Actions } from '../../components/actions';
 import { BAD, Badge, GOOD } from '../../components/badge';
-import { Code } from '../../components/json';
+import { Code, Secret } from '../../components/json';
 import { Drawer } from '../../components/overlays';
 import { Empty, Facts, Section } from '../../components/page';
 import { Collection, type Column, column, countColumn, textColumn, timeColumn } from '../../components/table';
@@ -12,7 +12,7 @@ import { api, type Resource } from '../../core/api';
 import { act, askAndAct } from '../../core/dialogs';
 import { number } from '../../core/format';
 import { aside, href, openAside } from '../../core/router';
-import { Secret } from './form';
+import { SECRET } from './form';
 import { FORMS, formOf, healthOf, type List, nameOf, subscriptionPath } from './types';
 import { isNotified, useAfterEvents } from './updates';
 
@@ -41,12 +41,26 @@ function Health({ of: subscription }: { of: Webhook }) {
   return <Badge look={[tone, icon]} text={text} />;
 }
 
+function filterOf({ filter: { queues = [], types = [] } = {} }: Webhook) {
+  if (queues.length + types.length === 0) return null;
+  return (
+    <>
+      {queues.length > 0 && <>in {queues.join(', ')} </>}
+      {types.length > 0 && <>of {types.join(', ')}</>}
+    </>
+  );
+}
+
 const COLUMNS: readonly Column<Webhook>[] = [
   textColumn('url', 'Sent to', { under: (one) => one.declared && <Foreign>{one.url}</Foreign> }, (one) => (
     <Link to={aside({ open: one.id })} text={nameOf(one)} />
   )),
   column('health', 'Health', { sort: (row) => healthOf(row)[2] }, (row) => <Health of={row} />),
-  column('events', 'Events', ({ events, filter }) => <Wanted events={events} filter={filter} />),
+  column('events', 'Events', { under: filterOf }, ({ events }) => (
+    <Words of={events.slice(0, 3)}>
+      {events.length > 3 && <span class="faint">and {events.length - 3} more</span>}
+    </Words>
+  )),
   timeColumn('last_delivery_at', 'Last delivery', {
     sort: ({ last_delivery_at: at }) => -Date.parse(at ?? '1970-01-01'),
   }),
@@ -54,24 +68,6 @@ const COLUMNS: readonly Column<Webhook>[] = [
   countColumn('failure_count', 'Abandoned', { tone: 'red' }),
   countColumn('pending_count', 'Waiting', { wide: true }),
 ];
-
-export function Wanted({ events, filter }: Pick<Webhook, 'events'> & { filter: Webhook['filter'] | undefined }) {
-  const { queues = [], types = [] } = filter ?? {};
-  const some = events.slice(0, 3);
-  return (
-    <>
-      <Words of={some}>
-        {events.length > some.length && <span class="faint">and {events.length - some.length} more</span>}
-      </Words>
-      {(queues.length > 0 || types.length > 0) && (
-        <small class="under">
-          {queues.length > 0 && <>in {queues.join(', ')} </>}
-          {types.length > 0 && <>of {types.join(', ')}</>}
-        </small>
-      )}
-    </>
-  );
-}
 
 function SubscriptionDrawer({ of: one, onChanged }: { of: Webhook; onChanged: () => void }) {
   const [secret, setSecret] = useState('');
@@ -99,7 +95,7 @@ function SubscriptionDrawer({ of: one, onChanged }: { of: Webhook; onChanged: ()
   return (
     <Drawer title="Webhook">
       <Actions scope="admin:write" of={one} actions={actions} onDone={onChanged} />
-      {secret && <Secret text={secret} />}
+      {secret && <Secret text={secret} {...SECRET} />}
       {answer && <TestAnswer of={answer} />}
       {one.disabled_reason && (
         <p class="failure">
