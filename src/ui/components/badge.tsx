@@ -30,11 +30,9 @@ export function StateBadge({ state }: { state: string }) {
 }
 
 /** A word with a colour: the mode of a queue, the answer of a webhook. */
-export function Badge({ look: [tone, icon] = NEUTRAL, text }: { look?: Look; text: ComponentChildren }) {
-  return (
-    <span class={`badge ${tone}`}>
-      {icon && <Icon name={icon} size={12} />}
-      {text}
-    </span>
-  );
-}
+export const Badge = ({ look: [tone, icon] = NEUTRAL, text }: { look?: Look; text: ComponentChildren }) => (
+  <span class={`badge ${tone}`}>
+    {icon && <Icon name={icon} size={12} />}
+    {text}
+  </span>
+);

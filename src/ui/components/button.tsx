@@ -18,15 +18,13 @@ export const LinkButton = ({ to, icon, label }: Pick<ButtonProps, 'icon' | 'labe
   </a>
 );
 
-export function Button({ label, icon, size = 14, children, ...attributes }: ButtonProps) {
-  return (
-    <button type="button" {...attributes}>
-      {icon && <Icon name={icon} size={size} />}
-      {label}
-      {children}
-    </button>
-  );
-}
+export const Button = ({ label, icon, size = 14, children, ...attributes }: ButtonProps) => (
+  <button type="button" {...attributes}>
+    {icon && <Icon name={icon} size={size} />}
+    {label}
+    {children}
+  </button>
+);
 
 /** Looks further. @param props.of what {@link useFurther} returns */
 export function FurtherButton({ of: { busy, look }, label }: { of: Pick<Further, 'busy' | 'look'>; label: string }) {

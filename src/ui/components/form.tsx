@@ -194,9 +194,7 @@ export function errorAt(error: ApiFailure | undefined, ...names: readonly string
 }
 
 /** What a field holds, without blanks around it; `''` where there is no such field. */
-export function textIn(form: FormData, name: string): string {
-  return String(form.get(name) ?? '').trim();
-}
+export const textIn = (form: FormData, name: string): string => String(form.get(name) ?? '').trim();
 
 export interface FormProps {
   action: string;

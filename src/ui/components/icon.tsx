@@ -45,19 +45,15 @@ const PATHS = {
 export type IconName = keyof typeof PATHS;
 
 /** An icon for the eye alone: the text next to it, or the button's `aria-label`, has its meaning. */
-export function Icon({ name, size = 16 }: { name: IconName; size?: number }) {
-  return (
-    <svg class="icon" width={size} height={size} viewBox="0 0 24 24" aria-hidden="true">
-      <path d={PATHS[name]} />
-    </svg>
-  );
-}
+export const Icon = ({ name, size = 16 }: { name: IconName; size?: number }) => (
+  <svg class="icon" width={size} height={size} viewBox="0 0 24 24" aria-hidden="true">
+    <path d={PATHS[name]} />
+  </svg>
+);
 
-export function Bell({ size = 22 }: { size?: number }) {
-  return (
-    <svg class="bell" width={size} height={size} viewBox="0 0 24 24" aria-hidden="true">
-      <path d="M11 1.5h2V4h-2zM12 3.2c-4 0-6.4 3-6.4 7v3.6L3.4 17.6c-.4.7 0 1.4.8 1.4h15.6c.8 0 1.2-.7.8-1.4l-2.2-3.8v-3.6c0-4-2.4-7-6.4-7z" />
-      <circle cx="12" cy="20.4" r="2.2" />
-    </svg>
-  );
-}
+export const Bell = ({ size = 22 }: { size?: number }) => (
+  <svg class="bell" width={size} height={size} viewBox="0 0 24 24" aria-hidden="true">
+    <path d="M11 1.5h2V4h-2zM12 3.2c-4 0-6.4 3-6.4 7v3.6L3.4 17.6c-.4.7 0 1.4.8 1.4h15.6c.8 0 1.2-.7.8-1.4l-2.2-3.8v-3.6c0-4-2.4-7-6.4-7z" />
+    <circle cx="12" cy="20.4" r="2.2" />
+  </svg>
+);

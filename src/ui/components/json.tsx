@@ -22,14 +22,12 @@ export interface JsonProps {
   open?: number;
 }
 
-export function Json({ value, label, open = 1 }: JsonProps) {
-  return (
-    <div class="json">
-      <Copy text={stringifyExact(value)} label={label} />
-      <Value value={value} open={open} />
-    </div>
-  );
-}
+export const Json = ({ value, label, open = 1 }: JsonProps) => (
+  <div class="json">
+    <Copy text={stringifyExact(value)} label={label} />
+    <Value value={value} open={open} />
+  </div>
+);
 
 const BRIEF = 140;
 
@@ -114,17 +112,15 @@ function Members({ value, open }: { value: object; open: number }) {
   );
 }
 
-export function Code({ text, label }: { text: string; label: string }) {
-  return (
-    <div class="code">
-      <Copy text={text} label={label} />
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: without a pointer it is scrolled by keys */}
-      <pre tabIndex={0}>
-        <bdi>{text}</bdi>
-      </pre>
-    </div>
-  );
-}
+export const Code = ({ text, label }: { text: string; label: string }) => (
+  <div class="code">
+    <Copy text={text} label={label} />
+    {/* biome-ignore lint/a11y/noNoninteractiveTabindex: without a pointer it is scrolled by keys */}
+    <pre tabIndex={0}>
+      <bdi>{text}</bdi>
+    </pre>
+  </div>
+);
 
 /** A secret, the one time that it is shown. @param props.name a heading */
 export const Secret = ({ text, label, name }: { text: string; label: string; name?: string }) => (
@@ -135,16 +131,14 @@ export const Secret = ({ text, label, name }: { text: string; label: string; nam
   </div>
 );
 
-export function SecretDialog({ title, onClose, ...secret }: ComponentProps<typeof Secret> & SecretDialogProps) {
-  return (
-    <Dialog title={title} wide onClose={onClose}>
-      <Secret {...secret} />
-      <div class="actions">
-        <Button label="I have copied it" class="primary" onClick={onClose} />
-      </div>
-    </Dialog>
-  );
-}
+export const SecretDialog = ({ title, onClose, ...secret }: ComponentProps<typeof Secret> & SecretDialogProps) => (
+  <Dialog title={title} wide onClose={onClose}>
+    <Secret {...secret} />
+    <div class="actions">
+      <Button label="I have copied it" class="primary" onClick={onClose} />
+    </div>
+  </Dialog>
+);
 
 type SecretDialogProps = Pick<ComponentProps<typeof Dialog>, 'title' | 'onClose'>;
 

@@ -190,10 +190,8 @@ function PageLink({ page, label, icon }: { page: number | undefined; label: stri
 }
 
 /** "12 newer": what came meanwhile is shown when it is asked for, so that nothing moves under the pointer. */
-export function Newer({ count, onShow }: { count: number; onShow: () => void }) {
-  return (
-    <div class="newer" aria-live="polite">
-      {count > 0 && <Button icon="up" size={12} label={`${number(count)} newer`} onClick={onShow} />}
-    </div>
-  );
-}
+export const Newer = ({ count, onShow }: { count: number; onShow: () => void }) => (
+  <div class="newer" aria-live="polite">
+    {count > 0 && <Button icon="up" size={12} label={`${number(count)} newer`} onClick={onShow} />}
+  </div>
+);

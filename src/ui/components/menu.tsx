@@ -40,18 +40,16 @@ export function Menu() {
   );
 }
 
-function Entry({ page, isHere }: { page: TablePage; isHere: boolean }) {
-  return (
-    <li>
-      <a href={href(page.path)} aria-current={isHere ? 'page' : undefined}>
-        <Icon name={(page.path || 'overview') as IconName} />
-        <span>{page.title}</span>
-        {page.key && (
-          <span class="key" aria-hidden="true">
-            g {page.key}
-          </span>
-        )}
-      </a>
-    </li>
-  );
-}
+const Entry = ({ page, isHere }: { page: TablePage; isHere: boolean }) => (
+  <li>
+    <a href={href(page.path)} aria-current={isHere ? 'page' : undefined}>
+      <Icon name={(page.path || 'overview') as IconName} />
+      <span>{page.title}</span>
+      {page.key && (
+        <span class="key" aria-hidden="true">
+          g {page.key}
+        </span>
+      )}
+    </a>
+  </li>
+);

@@ -123,20 +123,18 @@ export function Questions() {
   );
 }
 
-export function Toasts() {
-  return (
-    <div class="toasts" aria-live="polite">
-      {toasts.value.map(({ id, kind, text, hint, link }) => (
-        <div key={id} class={`toast ${kind}`}>
-          <Icon name={kind === 'done' ? 'check' : 'failures'} />
-          <div>
-            <bdi>{text}</bdi>
-            {hint && <p>{hint}</p>}
-            {link && <a href={link.href}>{link.text}</a>}
-          </div>
-          <Button class="icon-button" icon="close" aria-label="Dismiss" onClick={() => dismiss(id)} />
+export const Toasts = () => (
+  <div class="toasts" aria-live="polite">
+    {toasts.value.map(({ id, kind, text, hint, link }) => (
+      <div key={id} class={`toast ${kind}`}>
+        <Icon name={kind === 'done' ? 'check' : 'failures'} />
+        <div>
+          <bdi>{text}</bdi>
+          {hint && <p>{hint}</p>}
+          {link && <a href={link.href}>{link.text}</a>}
         </div>
-      ))}
-    </div>
-  );
-}
+        <Button class="icon-button" icon="close" aria-label="Dismiss" onClick={() => dismiss(id)} />
+      </div>
+    ))}
+  </div>
+);

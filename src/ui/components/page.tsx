@@ -43,17 +43,15 @@ export function PageHead({ title, name, badge, sub, up, children }: PageHeadProp
   );
 }
 
-export function Section(props: { title: string; actions?: ComponentChildren; children: ComponentChildren }) {
-  return (
-    <section class="section">
-      <header>
-        <h2>{props.title}</h2>
-        {props.actions}
-      </header>
-      {props.children}
-    </section>
-  );
-}
+export const Section = (props: { title: string; actions?: ComponentChildren; children: ComponentChildren }) => (
+  <section class="section">
+    <header>
+      <h2>{props.title}</h2>
+      {props.actions}
+    </header>
+    {props.children}
+  </section>
+);
 
 interface StatProps {
   label: string;
@@ -77,20 +75,18 @@ export function Stat({ label, value, href, tone = '', sub }: StatProps) {
 }
 
 /** Names and values below each other. Entries without a value are left out. */
-export function Facts({ of: entries }: { of: readonly (readonly [string, ComponentChildren])[] }) {
-  return (
-    <dl class="facts">
-      {entries
-        .filter(([, value]) => value !== undefined && value !== null && value !== false)
-        .map(([name, value]) => (
-          <div key={name}>
-            <dt>{name}</dt>
-            <dd>{value}</dd>
-          </div>
-        ))}
-    </dl>
-  );
-}
+export const Facts = ({ of: entries }: { of: readonly (readonly [string, ComponentChildren])[] }) => (
+  <dl class="facts">
+    {entries
+      .filter(([, value]) => value !== undefined && value !== null && value !== false)
+      .map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+  </dl>
+);
 
 export interface Tab {
   id: string;

@@ -6,15 +6,13 @@ import { Button } from './button';
 import { Icon, type IconName } from './icon';
 
 /** Grey bars in the place of what is being loaded. @param rows how many, about as many as will come */
-export function Skeleton({ rows = 6, height }: { rows?: number; height?: number }) {
-  return (
-    <div class="skeleton" role="status" aria-label="Loading">
-      {Array.from({ length: rows }, (_, index) => (
-        <i key={index} style={height ? { height: `${height}px` } : {}} />
-      ))}
-    </div>
-  );
-}
+export const Skeleton = ({ rows = 6, height }: { rows?: number; height?: number }) => (
+  <div class="skeleton" role="status" aria-label="Loading">
+    {Array.from({ length: rows }, (_, index) => (
+      <i key={index} style={height ? { height: `${height}px` } : {}} />
+    ))}
+  </div>
+);
 
 export interface EmptyProps {
   icon?: IconName;
@@ -24,34 +22,29 @@ export interface EmptyProps {
   children?: ComponentChildren;
 }
 
-export function Empty({ icon = 'queues', title, text, children = text }: EmptyProps) {
-  return (
-    <div class="empty">
-      <Icon name={icon} size={28} />
-      <h2>{title}</h2>
-      {children && <div class="text">{children}</div>}
-    </div>
-  );
-}
+export const Empty = ({ icon = 'queues', title, text, children = text }: EmptyProps) => (
+  <div class="empty">
+    <Icon name={icon} size={28} />
+    <h2>{title}</h2>
+    {children && <div class="text">{children}</div>}
+  </div>
+);
 
-export function Failure({ error, retry }: { error: ApiFailure; retry?: (() => void) | undefined }) {
-  return (
-    <div class="failure" role="alert">
-      <Icon name="failures" size={20} />
-      <div>
-        <strong>{error.message}</strong>
-        {error.hint && <p>{error.hint}</p>}
-        {error.requestId && <p class="faint">Request {error.requestId}</p>}
-      </div>
-      {retry && <Button label="Try again" onClick={retry} />}
+export const Failure = ({ error, retry }: { error: ApiFailure; retry?: (() => void) | undefined }) => (
+  <div class="failure" role="alert">
+    <Icon name="failures" size={20} />
+    <div>
+      <strong>{error.message}</strong>
+      {error.hint && <p>{error.hint}</p>}
+      {error.requestId && <p class="faint">Request {error.requestId}</p>}
     </div>
-  );
-}
+    {retry && <Button label="Try again" onClick={retry} />}
+  </div>
+);
 
 /** Stands above what should change by itself, where the server refuses to. */
-export function LiveRefused() {
-  return refusal.value === '' ? null : <p class="note amber">Live updates are off: {refusal.value}</p>;
-}
+export const LiveRefused = () =>
+  refusal.value === '' ? null : <p class="note amber">Live updates are off: {refusal.value}</p>;
 
 /** A resource once it is there; before that a skeleton, and what went wrong. */
 export function Loaded<T>(props: {

@@ -62,14 +62,12 @@ export function Count({ value, exact }: { value: number | null | undefined; exac
   );
 }
 
-export function CountOf({ value, most }: { value: number; most: number | null | undefined }) {
-  return (
-    <span class="num">
-      <Count value={value} />
-      {most !== null && most !== undefined && <span class="faint"> / {number(most)}</span>}
-    </span>
-  );
-}
+export const CountOf = ({ value, most }: { value: number; most: number | null | undefined }) => (
+  <span class="num">
+    <Count value={value} />
+    {most !== null && most !== undefined && <span class="faint"> / {number(most)}</span>}
+  </span>
+);
 
 export function Copy({ text, label }: { text: string; label: string }) {
   const [done, setDone] = useState(false);
@@ -103,16 +101,14 @@ export const Id = ({ text, label = 'id' }: { text: string; label?: string }) => 
 );
 
 /** An id as a link, with a button that copies it. Ids differ in their ends; the title has all of it. */
-export function IdLink({ id, to }: { id: string; to: string }) {
-  return (
-    <span class="id">
-      <a href={to} title={id}>
-        <span class="mono">{id.length > 16 ? `${id.slice(0, 8)}…${id.slice(-6)}` : id}</span>
-      </a>
-      <Copy text={id} label="id" />
-    </span>
-  );
-}
+export const IdLink = ({ id, to }: { id: string; to: string }) => (
+  <span class="id">
+    <a href={to} title={id}>
+      <span class="mono">{id.length > 16 ? `${id.slice(0, 8)}…${id.slice(-6)}` : id}</span>
+    </a>
+    <Copy text={id} label="id" />
+  </span>
+);
 
 export const JobLink = ({ id }: { id: string }) => <IdLink id={id} to={href(`jobs/${segment(id)}`)} />;
 
@@ -138,26 +134,22 @@ export const Names = ({ of: names, show }: { of: readonly string[]; show: (name:
   ));
 
 /** Short words of the API beside each other, such as scopes. */
-export function Words({ of: words, children }: { of: readonly string[]; children?: ComponentChildren }) {
-  return (
-    <span class="words">
-      {words.map((word) => (
-        <code key={word}>{word}</code>
-      ))}
-      {children}
-    </span>
-  );
-}
+export const Words = ({ of: words, children }: { of: readonly string[]; children?: ComponentChildren }) => (
+  <span class="words">
+    {words.map((word) => (
+      <code key={word}>{word}</code>
+    ))}
+    {children}
+  </span>
+);
 
 /** Text that came from outside, kept apart from the direction of the text around it. */
-export function Foreign({ children, before = '' }: { children: string; before?: string }) {
-  return (
-    <>
-      {before}
-      <bdi class="foreign">{breakable(children)}</bdi>
-    </>
-  );
-}
+export const Foreign = ({ children, before = '' }: { children: string; before?: string }) => (
+  <>
+    {before}
+    <bdi class="foreign">{breakable(children)}</bdi>
+  </>
+);
 
 /** Characters of the longest word that stays whole. */
 const WHOLE = 24;

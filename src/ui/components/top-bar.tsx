@@ -8,33 +8,31 @@ import { Button } from './button';
 import { Bell, Icon } from './icon';
 import { menuOpen } from './menu';
 
-export function TopBar({ onHelp }: { onHelp: () => void }) {
-  return (
-    <header class="top-bar">
-      <Button
-        class="icon-button menu-button"
-        aria-label="Menu"
-        aria-expanded={menuOpen.value}
-        aria-controls="menu"
-        onClick={() => {
-          menuOpen.value = !menuOpen.value;
-        }}
-        {...{ icon: 'menu', size: 16 }}
-      />
-      <a class="brand" href={href('')} aria-label="Tocsin: overview">
-        <Bell />
-        <span>Tocsin</span>
-      </a>
-      <Search />
-      <Live />
-      <ThemeButton />
-      <Button class="icon-button help-button" aria-label="Help: keys" onClick={onHelp}>
-        <span aria-hidden="true">?</span>
-      </Button>
-      <Account />
-    </header>
-  );
-}
+export const TopBar = ({ onHelp }: { onHelp: () => void }) => (
+  <header class="top-bar">
+    <Button
+      class="icon-button menu-button"
+      aria-label="Menu"
+      aria-expanded={menuOpen.value}
+      aria-controls="menu"
+      onClick={() => {
+        menuOpen.value = !menuOpen.value;
+      }}
+      {...{ icon: 'menu', size: 16 }}
+    />
+    <a class="brand" href={href('')} aria-label="Tocsin: overview">
+      <Bell />
+      <span>Tocsin</span>
+    </a>
+    <Search />
+    <Live />
+    <ThemeButton />
+    <Button class="icon-button help-button" aria-label="Help: keys" onClick={onHelp}>
+      <span aria-hidden="true">?</span>
+    </Button>
+    <Account />
+  </header>
+);
 
 /** Leads to the jobs that fit: by id, type, error, arguments. */
 function Search() {
@@ -66,9 +64,7 @@ function Search() {
   );
 }
 
-function isId(text: string): boolean {
-  return /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);
-}
+const isId = (text: string): boolean => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);
 
 const CLASSES = { off: '', connecting: 'connecting', live: 'on', lost: 'lost' } as const;
 const STATES = { off: 'Not live', connecting: 'Connecting', live: 'Live', lost: 'Reconnecting' } as const;

@@ -42,8 +42,8 @@ export function failed(error: unknown): void {
   toast(message, { kind: 'error', hint });
 }
 
-export function confirm(asked: Question): Promise<boolean> {
-  return new Promise((resolve) => {
+export const confirm = (asked: Question): Promise<boolean> =>
+  new Promise((resolve) => {
     question.value = {
       ...asked,
       answer: (yes) => {
@@ -52,7 +52,6 @@ export function confirm(asked: Question): Promise<boolean> {
       },
     };
   });
-}
 
 /** Runs `work` and shows a toast. @param done its text; absent: no toast on success @returns whether it succeeded */
 export async function act(work: () => Promise<unknown>, done?: string): Promise<boolean> {

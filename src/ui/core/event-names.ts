@@ -7,6 +7,5 @@ export const EVENT_KINDS: ReadonlyMap<string, readonly string[]> = Map.groupBy(
   (name) => name.split('.')[0] ?? '',
 );
 
-export function isEvent(event: string, wanted: string): boolean {
-  return wanted === '' || (wanted.endsWith('.*') ? event.startsWith(wanted.slice(0, -1)) : event === wanted);
-}
+export const isEvent = (event: string, wanted: string): boolean =>
+  wanted === '' || (wanted.endsWith('.*') ? event.startsWith(wanted.slice(0, -1)) : event === wanted);

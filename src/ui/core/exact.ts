@@ -21,10 +21,8 @@ const keepSource: Reviver = (_, value, context) => {
   return String(value) === context.source ? value : new ExactNumber(context.source);
 };
 
-export function parseExact(text: string): unknown {
-  return JSON.parse(text, keepSource as (key: string, value: unknown) => unknown);
-}
+export const parseExact = (text: string): unknown =>
+  JSON.parse(text, keepSource as (key: string, value: unknown) => unknown);
 
-export function stringifyExact(value: unknown, indent = 2): string {
-  return JSON.stringify(value, undefined, indent) ?? 'undefined';
-}
+export const stringifyExact = (value: unknown, indent = 2): string =>
+  JSON.stringify(value, undefined, indent) ?? 'undefined';

@@ -82,11 +82,10 @@ export function moment(at: number, now: number): string {
 }
 
 /** A sentence of the server with its moments and durations as people write them. */
-export function readable(text: string, now: number): string {
-  return text
+export const readable = (text: string, now: number): string =>
+  text
     .replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, (at) => moment(Date.parse(at), now))
     .replace(/\bP(?:\d+D)?(?:T[\d.]+[HMS][\d.HMS]*)?\b/g, (length) => (length === 'P' ? length : span(length)));
-}
 
 export function bytes(size: number): string {
   if (size < 1024) return `${size} B`;

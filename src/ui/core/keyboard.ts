@@ -47,22 +47,15 @@ const SEQUENCE_MS = 1_500;
 
 let begun = 0;
 
-function find(name: string): Key | undefined {
-  return groups.value.findLast(({ keys }) => Object.hasOwn(keys, name))?.keys[name];
-}
+const find = (name: string): Key | undefined =>
+  groups.value.findLast(({ keys }) => Object.hasOwn(keys, name))?.keys[name];
 
-function isTyping(target: EventTarget | null): boolean {
-  return (
-    target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName))
-  );
-}
+const isTyping = (target: EventTarget | null): boolean =>
+  target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
 
 /** A button or link that is focused takes these itself. */
-function isOwn(event: KeyboardEvent): boolean {
-  return (
-    /^(Enter| )$/.test(event.key) && event.target instanceof HTMLElement && !!event.target.closest('a,button,summary')
-  );
-}
+const isOwn = (event: KeyboardEvent): boolean =>
+  /^(Enter| )$/.test(event.key) && event.target instanceof HTMLElement && !!event.target.closest('a,button,summary');
 
 export function startKeyboard(): void {
   document.addEventListener('keydown', (event) => {
@@ -81,6 +74,5 @@ export function startKeyboard(): void {
   });
 }
 
-function isCheckbox(target: EventTarget | null): boolean {
-  return target instanceof HTMLInputElement && /^(checkbox|radio)$/.test(target.type);
-}
+const isCheckbox = (target: EventTarget | null): boolean =>
+  target instanceof HTMLInputElement && /^(checkbox|radio)$/.test(target.type);

@@ -79,9 +79,8 @@ export function setPaused(next: boolean): void {
 }
 
 /** The channel of one queue if the filter names only one. @param queues names, separated by commas */
-export function channelOf(queues: string): string {
-  return queues === '' || queues.includes(',') ? 'all' : `queue:${queues}`;
-}
+export const channelOf = (queues: string): string =>
+  queues === '' || queues.includes(',') ? 'all' : `queue:${queues}`;
 
 /**
  * Follows a channel while the component is shown. The functions may be new at every drawing.

@@ -126,6 +126,5 @@ export function startRouter(): void {
   });
 }
 
-function isSamePage(to: URL): boolean {
-  return to.pathname === window.location.pathname && to.search === window.location.search;
-}
+const isSamePage = (to: URL): boolean =>
+  to.pathname === window.location.pathname && to.search === window.location.search;

@@ -119,24 +119,22 @@ function CopyAll({ of: events }: { of: readonly Shown[] }) {
   return <Button icon="copy" label="Copy" onClick={copy} />;
 }
 
-function EventDrawer({ of: { id, event, timestamp, data, job, queue, type } }: { of: Shown }) {
-  return (
-    <Drawer title={event}>
-      <Facts
-        of={[
-          ['When', <Time at={timestamp} />],
-          ['Job', job && <JobLink id={job} />],
-          ['Queue', queue && <QueueLink name={queue} />],
-          ['Job type', type && <Foreign>{type}</Foreign>],
-        ]}
-      />
-      <Json value={data} label="event" open={3} />
-      <p class="faint">
-        <Id text={id} label="event id" />
-      </p>
-    </Drawer>
-  );
-}
+const EventDrawer = ({ of: { id, event, timestamp, data, job, queue, type } }: { of: Shown }) => (
+  <Drawer title={event}>
+    <Facts
+      of={[
+        ['When', <Time at={timestamp} />],
+        ['Job', job && <JobLink id={job} />],
+        ['Queue', queue && <QueueLink name={queue} />],
+        ['Job type', type && <Foreign>{type}</Foreign>],
+      ]}
+    />
+    <Json value={data} label="event" open={3} />
+    <p class="faint">
+      <Id text={id} label="event id" />
+    </p>
+  </Drawer>
+);
 
 const TONES: readonly (readonly [RegExp, Tone])[] = [
   [/completed|resumed|resolved/, 'green'],

@@ -148,18 +148,16 @@ function merged(groups: readonly FailureGroup[], others: readonly FailureGroup[]
   return [...all.values()];
 }
 
-function sum(group: FailureGroup, older: FailureGroup): FailureGroup {
-  return {
-    ...group,
-    count: group.count + older.count,
-    dead: group.dead + older.dead,
-    discarded: group.discarded + older.discarded,
-    retrying: group.retrying + older.retrying,
-    queues: [...new Set([...group.queues, ...older.queues])],
-    first_seen_at: group.first_seen_at < older.first_seen_at ? group.first_seen_at : older.first_seen_at,
-    last_seen_at: group.last_seen_at > older.last_seen_at ? group.last_seen_at : older.last_seen_at,
-  };
-}
+const sum = (group: FailureGroup, older: FailureGroup): FailureGroup => ({
+  ...group,
+  count: group.count + older.count,
+  dead: group.dead + older.dead,
+  discarded: group.discarded + older.discarded,
+  retrying: group.retrying + older.retrying,
+  queues: [...new Set([...group.queues, ...older.queues])],
+  first_seen_at: group.first_seen_at < older.first_seen_at ? group.first_seen_at : older.first_seen_at,
+  last_seen_at: group.last_seen_at > older.last_seen_at ? group.last_seen_at : older.last_seen_at,
+});
 
 function Nothing() {
   const isFiltered = FILTERS.some(({ name, chip }) => chip !== null && query(name) !== '');
@@ -229,10 +227,7 @@ function useGroupUpdates(groups: Resource<FailureGroups>, load: () => Promise<Fa
   };
 }
 
-function isOther(group: FailureGroup, now: FailureGroup | undefined): boolean {
-  return now?.count !== group.count || now.last_seen_at !== group.last_seen_at;
-}
+const isOther = (group: FailureGroup, now: FailureGroup | undefined): boolean =>
+  now?.count !== group.count || now.last_seen_at !== group.last_seen_at;
 
-function emptied(group: FailureGroup): FailureGroup {
-  return { ...group, count: 0, dead: 0, discarded: 0, retrying: 0 };
-}
+const emptied = (group: FailureGroup): FailureGroup => ({ ...group, count: 0, dead: 0, discarded: 0, retrying: 0 });

@@ -107,15 +107,13 @@ function LimitKey({ of: { rate_limit: limit, queue } }: { of: Job }) {
   return <Link to={href('limits', { key })} text={key} />;
 }
 
-function Tags({ of: tags }: { of: readonly string[] }) {
-  return (
-    <span class="chips tags">
-      {tags.map((tag) => (
-        <Link key={tag} class="chip" to={isHidden(tag) ? undefined : href('jobs', { tag })} text={tag} />
-      ))}
-    </span>
-  );
-}
+const Tags = ({ of: tags }: { of: readonly string[] }) => (
+  <span class="chips tags">
+    {tags.map((tag) => (
+      <Link key={tag} class="chip" to={isHidden(tag) ? undefined : href('jobs', { tag })} text={tag} />
+    ))}
+  </span>
+);
 
 function UniqueBy({ of: unique }: { of: unknown }) {
   const { keys, period } = isRecord(unique) ? unique : {};
@@ -123,6 +121,5 @@ function UniqueBy({ of: unique }: { of: unknown }) {
   return <Foreign>{period === undefined ? by : `${by} for ${span(String(period))}`}</Foreign>;
 }
 
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null;
-}
+const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null;

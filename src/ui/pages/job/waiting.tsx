@@ -66,27 +66,25 @@ const ALARMING: readonly Reason[] = [
 ];
 
 /** "Waiting for confirmed, 1 d 23 h left", or what is the matter. */
-function Title({ of: { reason, signal, until } }: { of: EnvelopeWaiting }) {
-  return (
-    <strong>
-      {signal === undefined ? (
-        (TITLES[reason] ?? reason)
-      ) : (
-        <>
-          Waiting for{' '}
-          <em>
-            <Foreign>{signal}</Foreign>
-          </em>
-        </>
-      )}
-      {until && (
-        <>
-          , <Left until={until} /> left
-        </>
-      )}
-    </strong>
-  );
-}
+const Title = ({ of: { reason, signal, until } }: { of: EnvelopeWaiting }) => (
+  <strong>
+    {signal === undefined ? (
+      (TITLES[reason] ?? reason)
+    ) : (
+      <>
+        Waiting for{' '}
+        <em>
+          <Foreign>{signal}</Foreign>
+        </em>
+      </>
+    )}
+    {until && (
+      <>
+        , <Left until={until} /> left
+      </>
+    )}
+  </strong>
+);
 
 /** How many jobs deep a wait for jobs is followed. */
 const DEEPEST = 3;

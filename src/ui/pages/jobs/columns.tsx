@@ -97,13 +97,12 @@ export function ChooseColumns() {
 }
 
 /** A text in one line; all of it when it is pointed at. */
-function Brief({ text = '' }: { text?: string | undefined }) {
-  return text === '' ? null : (
+const Brief = ({ text = '' }: { text?: string | undefined }) =>
+  text === '' ? null : (
     <span class="brief" title={text}>
       <Foreign>{brief(text, 160)}</Foreign>
     </span>
   );
-}
 
 function Then({ job }: { job: JobSummary }) {
   const [word, at] = thenOf(job);

@@ -44,18 +44,14 @@ export function chips(): Record<string, string> {
   return { ...NAMES, ...Object.fromEntries(fields) };
 }
 
-export function filterQuery(): Query {
-  return Object.fromEntries(
-    entries().map(([name, value]) => (name === 'dead' ? ['dead_letter', value] : [name, value])),
-  );
-}
+export const filterQuery = (): Query =>
+  Object.fromEntries(entries().map(([name, value]) => (name === 'dead' ? ['dead_letter', value] : [name, value])));
 
 /** Does anything filter but the queue, the type and the state? Only the server knows what fits then. */
-export function isSearch(): boolean {
-  return entries().some(
+export const isSearch = (): boolean =>
+  entries().some(
     ([name, value]) => !(name === 'queue' || name === 'state' || (name === 'type' && !value.includes('*'))),
   );
-}
 
 /** Does a job of this queue and type fit, as far as these two tell? */
 export function fits(queue: unknown, type: unknown): boolean {
@@ -64,9 +60,7 @@ export function fits(queue: unknown, type: unknown): boolean {
 }
 
 /** The states that the list shows; none: all. */
-export function statesShown(): readonly string[] {
-  return query('state') === '' ? [] : list(query('state'));
-}
+export const statesShown = (): readonly string[] => (query('state') === '' ? [] : list(query('state')));
 
 const list = (text: string): string[] => text.split(',').map((one) => one.trim());
 

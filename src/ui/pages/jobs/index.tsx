@@ -57,14 +57,12 @@ export default function JobsPage() {
   );
 }
 
-function Total({ of: { total, total_is_exact, searched } }: { of: JobItems }) {
-  return (
-    <>
-      {number(total)}
-      {total_is_exact === false && ' or more'} {searched === undefined ? 'in all' : 'found'}
-    </>
-  );
-}
+const Total = ({ of: { total, total_is_exact, searched } }: { of: JobItems }) => (
+  <>
+    {number(total)}
+    {total_is_exact === false && ' or more'} {searched === undefined ? 'in all' : 'found'}
+  </>
+);
 
 function StateTabs({ of: list }: { of: JobItems | undefined }) {
   const { counts, counts_exact: exact = true } = list ?? {};
@@ -78,19 +76,17 @@ function StateTabs({ of: list }: { of: JobItems | undefined }) {
   return <Tabs tabs={tabs} name="state" />;
 }
 
-function JobFilters() {
-  return (
-    <Filters kind="of-jobs">
-      <TextFilter name="q" label="Search" placeholder="Id, type, error, arguments" />
-      <QueueFilter />
-      <TextFilter name="type" label="Type" placeholder="Type: mail.*" />
-      <TextFilter name="tag" label="Tag" />
-      <TextFilter name="error" label="Words in the error" placeholder="Error" />
-      <SelectFilter name="dead" label="Dead letters" all="With dead letters" options={VALUES.dead} />
-      <SelectFilter name="since" label="Created" all="Created any time" options={VALUES.since} />
-    </Filters>
-  );
-}
+const JobFilters = () => (
+  <Filters kind="of-jobs">
+    <TextFilter name="q" label="Search" placeholder="Id, type, error, arguments" />
+    <QueueFilter />
+    <TextFilter name="type" label="Type" placeholder="Type: mail.*" />
+    <TextFilter name="tag" label="Tag" />
+    <TextFilter name="error" label="Words in the error" placeholder="Error" />
+    <SelectFilter name="dead" label="Dead letters" all="With dead letters" options={VALUES.dead} />
+    <SelectFilter name="since" label="Created" all="Created any time" options={VALUES.since} />
+  </Filters>
+);
 
 interface FoundProps {
   list: JobItems;

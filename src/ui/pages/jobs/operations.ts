@@ -40,15 +40,13 @@ export function onMatching(action: Action, dead: boolean, total: number | undefi
 }
 
 /** What is asked and begun at one path: a dry run, then the operation, which continues behind its first answer. */
-export function atPath(path: string, body: Record<string, unknown>): Pick<StartedOperation, 'preview' | 'begin'> {
-  return {
-    preview: () => api.post<Preview>(path, { ...body, dry_run: true }),
-    begin: (key) => {
-      const options = { query: { wait: 1 }, headers: { 'Idempotency-Key': key } };
-      return api.post<OperationStatus>(path, { ...body, confirm: true }, options);
-    },
-  };
-}
+export const atPath = (path: string, body: Record<string, unknown>): Pick<StartedOperation, 'preview' | 'begin'> => ({
+  preview: () => api.post<Preview>(path, { ...body, dry_run: true }),
+  begin: (key) => {
+    const options = { query: { wait: 1 }, headers: { 'Idempotency-Key': key } };
+    return api.post<OperationStatus>(path, { ...body, confirm: true }, options);
+  },
+});
 
 export function onFilter(action: Action, filter: Record<string, unknown>, total?: number): StartedOperation {
   const { preview, begin } = atPath(`admin/jobs/bulk/${action}`, { filter });
@@ -63,30 +61,28 @@ interface EachAnswer {
   items: readonly { job_id: string; status: string; reason?: string }[];
 }
 
-export function onChosen(action: Action, ids: readonly string[], dead: boolean): StartedOperation {
-  return {
-    ...WORDS[action],
-    ...(dead && DEAD_WORDS[action]),
-    preview: async () => {
-      const { counts = {} } = await api.get<JobItems>('admin/jobs', { id: ids.join(), counts: true, per_page: 1 });
-      const fit = Object.entries(counts).filter(([state, count]) => count > 0 && ACTS_ON[action].includes(state));
-      const matched = fit.reduce((sum, [, count]) => sum + count, 0);
-      const found = { matched, matched_is_exact: true, by_state: Object.fromEntries(fit), by_queue: {} };
-      return { ...found, left: ids.length - matched };
-    },
-    begin: async (key) => {
-      const { items } = await api.post<EachAnswer>(
-        `jobs/bulk/${action}`,
-        { job_ids: ids },
-        { headers: { 'Idempotency-Key': key } },
-      );
-      const count = (...statuses: string[]) => items.filter(({ status }) => statuses.includes(status)).length;
-      const [skipped, failed] = [count('skipped'), count('failed')];
-      const wrong = items.filter(({ status }) => status === 'failed');
-      return {
-        ...{ completed: true, skipped, failed, succeeded: items.length - skipped - failed },
-        errors: wrong.map(({ job_id, reason = '' }) => ({ job_id, error: reason })),
-      };
-    },
-  };
-}
+export const onChosen = (action: Action, ids: readonly string[], dead: boolean): StartedOperation => ({
+  ...WORDS[action],
+  ...(dead && DEAD_WORDS[action]),
+  preview: async () => {
+    const { counts = {} } = await api.get<JobItems>('admin/jobs', { id: ids.join(), counts: true, per_page: 1 });
+    const fit = Object.entries(counts).filter(([state, count]) => count > 0 && ACTS_ON[action].includes(state));
+    const matched = fit.reduce((sum, [, count]) => sum + count, 0);
+    const found = { matched, matched_is_exact: true, by_state: Object.fromEntries(fit), by_queue: {} };
+    return { ...found, left: ids.length - matched };
+  },
+  begin: async (key) => {
+    const { items } = await api.post<EachAnswer>(
+      `jobs/bulk/${action}`,
+      { job_ids: ids },
+      { headers: { 'Idempotency-Key': key } },
+    );
+    const count = (...statuses: string[]) => items.filter(({ status }) => statuses.includes(status)).length;
+    const [skipped, failed] = [count('skipped'), count('failed')];
+    const wrong = items.filter(({ status }) => status === 'failed');
+    return {
+      ...{ completed: true, skipped, failed, succeeded: items.length - skipped - failed },
+      errors: wrong.map(({ job_id, reason = '' }) => ({ job_id, error: reason })),
+    };
+  },
+});

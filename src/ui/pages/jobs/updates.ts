@@ -99,9 +99,7 @@ function stateIn(one: LiveEvent): string | undefined {
   return isBirth(one) ? BORN[one.event] : undefined;
 }
 
-function isBirth({ event, data }: LiveEvent): boolean {
-  return event in BORN && data.attempt === 0 && data.redrive !== true;
-}
+const isBirth = ({ event, data }: LiveEvent): boolean => event in BORN && data.attempt === 0 && data.redrive !== true;
 
 function isArrival(event: LiveEvent): boolean {
   const states = statesShown();

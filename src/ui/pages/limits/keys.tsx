@@ -113,9 +113,7 @@ const COLUMNS: readonly Column<RateLimitStatus>[] = [
   column('override', 'Override', ({ override }) => <Override of={override} />),
 ];
 
-function inPeriod(period: string | undefined): string {
-  return period === undefined ? 'its period' : span(period);
-}
+const inPeriod = (period: string | undefined): string => (period === undefined ? 'its period' : span(period));
 
 /** How much of a limit is used. @param of what the limit holds in */
 function Use(props: { used: number; most: number | undefined; of?: string; label: string }) {

@@ -224,18 +224,16 @@ function linesOf({ rules, newest, dead, schedules }: Checks, queues: readonly Qu
   ];
 }
 
-function lineOfGroup({ fingerprint, type, error, count, sample, first_seen_at }: FailureGroup): Line {
-  return {
-    ...{ key: `group ${fingerprint}`, icon: 'failures' },
-    text: (
-      <>
-        New failure in <Foreign>{type}</Foreign>, <Time at={first_seen_at} />, {counted(count, 'job')}:{' '}
-        <Foreign>{brief(sample.message || error.message)}</Foreign>
-      </>
-    ),
-    link: { to: href('failures', { group: fingerprint }), text: 'Show it' },
-  };
-}
+const lineOfGroup = ({ fingerprint, type, error, count, sample, first_seen_at }: FailureGroup): Line => ({
+  ...{ key: `group ${fingerprint}`, icon: 'failures' },
+  text: (
+    <>
+      New failure in <Foreign>{type}</Foreign>, <Time at={first_seen_at} />, {counted(count, 'job')}:{' '}
+      <Foreign>{brief(sample.message || error.message)}</Foreign>
+    </>
+  ),
+  link: { to: href('failures', { group: fingerprint }), text: 'Show it' },
+});
 
 const LABELS: Readonly<Record<string, string>> = { ...METRICS, oldest_age: 'Oldest job waits' };
 

@@ -200,34 +200,32 @@ function useFailures() {
   return { groups, newer, show, onEvents };
 }
 
-function NewestFailures({ of: { groups, newer, show } }: { of: ReturnType<typeof useFailures> }) {
-  return (
-    <Section title="Newest failures" actions={<a href={href('failures', { sort: 'last_seen' })}>All failures</a>}>
-      <Newer count={newer} onShow={show} />
-      <Loaded of={groups}>
-        {({ items }) =>
-          items.length === 0 ? (
-            <Empty icon="check" title="No failures" />
-          ) : (
-            <ul class="failure-list card">
-              {items.map(({ fingerprint, type, error, count, last_seen_at, sample }) => (
-                <li key={fingerprint}>
-                  <div class="line">
-                    <Link to={href('failures', { group: fingerprint })} text={type} />
-                    <span class="faint">
-                      <Badge look={[isIntended(error) ? 'neutral' : 'red']} text={number(count)} />{' '}
-                      <Time at={last_seen_at} />
-                    </span>
-                  </div>
-                  <div class="message faint">
-                    <Foreign>{sample.message || error.message}</Foreign>
-                  </div>
-                </li>
-              ))}
-            </ul>
-          )
-        }
-      </Loaded>
-    </Section>
-  );
-}
+const NewestFailures = ({ of: { groups, newer, show } }: { of: ReturnType<typeof useFailures> }) => (
+  <Section title="Newest failures" actions={<a href={href('failures', { sort: 'last_seen' })}>All failures</a>}>
+    <Newer count={newer} onShow={show} />
+    <Loaded of={groups}>
+      {({ items }) =>
+        items.length === 0 ? (
+          <Empty icon="check" title="No failures" />
+        ) : (
+          <ul class="failure-list card">
+            {items.map(({ fingerprint, type, error, count, last_seen_at, sample }) => (
+              <li key={fingerprint}>
+                <div class="line">
+                  <Link to={href('failures', { group: fingerprint })} text={type} />
+                  <span class="faint">
+                    <Badge look={[isIntended(error) ? 'neutral' : 'red']} text={number(count)} />{' '}
+                    <Time at={last_seen_at} />
+                  </span>
+                </div>
+                <div class="message faint">
+                  <Foreign>{sample.message || error.message}</Foreign>
+                </div>
+              </li>
+            ))}
+          </ul>
+        )
+      }
+    </Loaded>
+  </Section>
+);

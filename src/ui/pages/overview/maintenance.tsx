@@ -10,14 +10,11 @@ import { can } from '../../core/session';
 
 const PATH = 'admin/system/maintenance';
 
-export function useMaintenance(): Resource<MaintenanceState> {
-  return useGet<MaintenanceState>(PATH);
-}
+export const useMaintenance = (): Resource<MaintenanceState> => useGet<MaintenanceState>(PATH);
 
 /** Does it hold now? No event reports its end. */
-function isOn({ data }: Resource<MaintenanceState>, now: number): boolean {
-  return data?.enabled === true && (data.ends_at === null || Date.parse(data.ends_at) > now);
-}
+const isOn = ({ data }: Resource<MaintenanceState>, now: number): boolean =>
+  data?.enabled === true && (data.ends_at === null || Date.parse(data.ends_at) > now);
 
 export function MaintenanceBanner({ of: maintenance }: { of: Resource<MaintenanceState> }) {
   const now = useNow();

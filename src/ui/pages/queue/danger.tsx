@@ -10,14 +10,12 @@ import { number } from '../../core/format';
 import { href, navigate, segment } from '../../core/router';
 import type { QueueTab } from './tab';
 
-export function DangerTab({ queue: { name }, reload }: QueueTab) {
-  return (
-    <div class="danger-parts">
-      <Purge name={name} reload={reload} />
-      <Delete name={name} />
-    </div>
-  );
-}
+export const DangerTab = ({ queue: { name }, reload }: QueueTab) => (
+  <div class="danger-parts">
+    <Purge name={name} reload={reload} />
+    <Delete name={name} />
+  </div>
+);
 
 /** Those that run cannot be purged. */
 export const PURGED = JOB_STATES.filter((state) => state !== 'active');

@@ -106,11 +106,8 @@ export const GROUPS: readonly SettingGroup[] = [
   ),
 ];
 
-export function settingAt(config: QueueConfig | undefined, path: string): unknown {
-  return path
-    .split('.')
-    .reduce<unknown>((at, name) => (at as Readonly<Record<string, unknown>> | undefined)?.[name], config);
-}
+export const settingAt = (config: QueueConfig | undefined, path: string): unknown =>
+  path.split('.').reduce<unknown>((at, name) => (at as Readonly<Record<string, unknown>> | undefined)?.[name], config);
 
 export function textOf(value: unknown): string {
   if (value === undefined) return '';

@@ -85,22 +85,20 @@ export function GroupsTab({ queue: { name }, round }: QueueTab) {
 /** Filters take the group itself, which this key may not see. */
 const isNamed = ({ group }: QueueGroup) => !isHidden(group);
 
-function columns(queue: string): Column<QueueGroup>[] {
-  return [
-    textColumn('group', 'Group', (row) => (
-      <>
-        <Link to={isNamed(row) ? href('jobs', { queue, group: row.group }) : undefined} text={row.group} />{' '}
-        {row.noisy && <Badge look={['amber']} text="noisy" />}
-      </>
-    )),
-    countColumn('waiting', 'Waiting'),
-    countColumn('limited', 'Limited', { wide: true }),
-    countColumn('running', 'Running'),
-    countColumn('weight', 'Weight', { wide: true }),
-    timeColumn('oldest_waiting_at', 'Oldest', { end: false, sort: (row) => row.oldest_waiting_at ?? '' }),
-    column('why', 'Why it waits', (row) => <Reason of={row} />),
-  ];
-}
+const columns = (queue: string): Column<QueueGroup>[] => [
+  textColumn('group', 'Group', (row) => (
+    <>
+      <Link to={isNamed(row) ? href('jobs', { queue, group: row.group }) : undefined} text={row.group} />{' '}
+      {row.noisy && <Badge look={['amber']} text="noisy" />}
+    </>
+  )),
+  countColumn('waiting', 'Waiting'),
+  countColumn('limited', 'Limited', { wide: true }),
+  countColumn('running', 'Running'),
+  countColumn('weight', 'Weight', { wide: true }),
+  timeColumn('oldest_waiting_at', 'Oldest', { end: false, sort: (row) => row.oldest_waiting_at ?? '' }),
+  column('why', 'Why it waits', (row) => <Reason of={row} />),
+];
 
 /** What holds the group, in a word; the whole sentence when it is pointed at. */
 function Reason({ of: { waiting_for: waiting, waiting: count, limited } }: { of: QueueGroup }) {

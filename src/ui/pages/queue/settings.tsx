@@ -43,27 +43,25 @@ export function SettingsTab({ queue: { name }, reload }: QueueTab) {
   );
 }
 
-function Groups(props: { of: QueueSettings; isReadOnly?: boolean }) {
-  return (
-    <>
-      <p class="note faint">
-        An empty field uses the value declared in code, then the settings of all queues, then the built-in default.
-      </p>
-      {GROUPS.map(({ title, fields }) => (
-        <fieldset key={title} disabled={props.isReadOnly}>
-          <legend>{title}</legend>
-          <div class="fields">
-            {fields.map((field, index) => (
-              <div key={field.path} class={field.wide ? 'wide-field' : ''}>
-                <Setting field={field} {...props} isFirst={index === 0} />
-              </div>
-            ))}
-          </div>
-        </fieldset>
-      ))}
-    </>
-  );
-}
+const Groups = (props: { of: QueueSettings; isReadOnly?: boolean }) => (
+  <>
+    <p class="note faint">
+      An empty field uses the value declared in code, then the settings of all queues, then the built-in default.
+    </p>
+    {GROUPS.map(({ title, fields }) => (
+      <fieldset key={title} disabled={props.isReadOnly}>
+        <legend>{title}</legend>
+        <div class="fields">
+          {fields.map((field, index) => (
+            <div key={field.path} class={field.wide ? 'wide-field' : ''}>
+              <Setting field={field} {...props} isFirst={index === 0} />
+            </div>
+          ))}
+        </div>
+      </fieldset>
+    ))}
+  </>
+);
 
 interface SettingProps {
   field: SettingField;

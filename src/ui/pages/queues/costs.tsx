@@ -14,14 +14,12 @@ export function dollars(value: number | null): string {
   return value === 0 || value >= 0.01 ? whole.format(value) : parts.format(value);
 }
 
-export function CostStats({ of: { total, since, dollars_per_million_rows: price } }: { of: Cost }) {
-  return (
-    <>
-      <Stat label="Rows written" value={total.rows_written} sub={since && <>since {<Time at={since} />}</>} />
-      <Stat label="Their price" value={dollars(total.dollars)} sub={`$${price} per million rows`} />
-    </>
-  );
-}
+export const CostStats = ({ of: { total, since, dollars_per_million_rows: price } }: { of: Cost }) => (
+  <>
+    <Stat label="Rows written" value={total.rows_written} sub={since && <>since {<Time at={since} />}</>} />
+    <Stat label="Their price" value={dollars(total.dollars)} sub={`$${price} per million rows`} />
+  </>
+);
 
 export function CostTable({ costs, withQueue }: { costs: Cost; withQueue?: boolean }) {
   if (costs.items.length === 0) return null;

@@ -175,27 +175,25 @@ function Runs({ of: executions }: { of: readonly CronExecution[] }) {
 
 const spanOf = (from: string, to: string) => Math.max(0, Date.parse(to) - Date.parse(from));
 
-function Skips({ of: skips }: { of: readonly CronSkipped[] }) {
-  return (
-    <Section title="Skipped">
-      <ul class="skips">
-        {[...skips].reverse().map(({ scheduled_at: at, scheduled_until: until, reason, message, job_id: job }) => (
-          <li key={`${at} ${reason}`}>
-            <Time at={at} />
-            {until && (
-              <>
-                {' '}
-                to <Time at={until} />
-              </>
-            )}
-            <span>
-              {REASONS[reason] ?? reason}
-              {message && <Foreign before=": ">{message}</Foreign>}
-            </span>
-            {job && <JobLink id={job} />}
-          </li>
-        ))}
-      </ul>
-    </Section>
-  );
-}
+const Skips = ({ of: skips }: { of: readonly CronSkipped[] }) => (
+  <Section title="Skipped">
+    <ul class="skips">
+      {[...skips].reverse().map(({ scheduled_at: at, scheduled_until: until, reason, message, job_id: job }) => (
+        <li key={`${at} ${reason}`}>
+          <Time at={at} />
+          {until && (
+            <>
+              {' '}
+              to <Time at={until} />
+            </>
+          )}
+          <span>
+            {REASONS[reason] ?? reason}
+            {message && <Foreign before=": ">{message}</Foreign>}
+          </span>
+          {job && <JobLink id={job} />}
+        </li>
+      ))}
+    </ul>
+  </Section>
+);

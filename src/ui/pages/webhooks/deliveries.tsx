@@ -55,9 +55,8 @@ export function Deliveries({ subscriptions }: { subscriptions: readonly Webhook[
   );
 }
 
-function earliest(items: readonly WebhookDelivery[] = []): string | undefined {
-  return items.flatMap(({ next_attempt_at: at }) => at ?? []).sort()[0];
-}
+const earliest = (items: readonly WebhookDelivery[] = []): string | undefined =>
+  items.flatMap(({ next_attempt_at: at }) => at ?? []).sort()[0];
 
 export function DeliveryStatus({ status }: { status: WebhookDelivery['status'] }) {
   return <Badge look={DELIVERY_STATES[status]} text={status} />;
@@ -71,21 +70,19 @@ const ACTIONS: readonly Action<WebhookDelivery>[] = [
   },
 ];
 
-function columns(urls: ReadonlyMap<string, string>): Column<WebhookDelivery>[] {
-  return [
-    column('event', 'Event', ({ id, event_type }) => <a href={aside({ delivery: id })}>{event_type}</a>),
-    column('status', 'Status', ({ status }) => <DeliveryStatus status={status} />),
-    column('answer', 'Last answer', ({ attempts }) => {
-      const last = attempts.at(-1);
-      return last ? (last.status_code ?? <Foreign>{last.error ?? 'none'}</Foreign>) : <None />;
-    }),
-    column('to', 'Sent to', { wide: true }, ({ subscription_id: id }) => <Foreign>{urls.get(id) ?? id}</Foreign>),
-    column('job', 'Job', { wide: true }, ({ job_id: id }) => (id ? <JobLink id={id} /> : <None />)),
-    countColumn('attempt', 'Attempts', { sort: false }),
-    timeColumn('next_attempt_at', 'Next try'),
-    timeColumn('created_at', 'When'),
-  ];
-}
+const columns = (urls: ReadonlyMap<string, string>): Column<WebhookDelivery>[] => [
+  column('event', 'Event', ({ id, event_type }) => <a href={aside({ delivery: id })}>{event_type}</a>),
+  column('status', 'Status', ({ status }) => <DeliveryStatus status={status} />),
+  column('answer', 'Last answer', ({ attempts }) => {
+    const last = attempts.at(-1);
+    return last ? (last.status_code ?? <Foreign>{last.error ?? 'none'}</Foreign>) : <None />;
+  }),
+  column('to', 'Sent to', { wide: true }, ({ subscription_id: id }) => <Foreign>{urls.get(id) ?? id}</Foreign>),
+  column('job', 'Job', { wide: true }, ({ job_id: id }) => (id ? <JobLink id={id} /> : <None />)),
+  countColumn('attempt', 'Attempts', { sort: false }),
+  timeColumn('next_attempt_at', 'Next try'),
+  timeColumn('created_at', 'When'),
+];
 
 function DeliveryDrawer(props: { id: string; urls: ReadonlyMap<string, string>; onReplay: () => void }) {
   const { id, urls, onReplay } = props;

@@ -156,13 +156,11 @@ function remove({ id, pending_count }: Webhook): Promise<boolean> {
   return askAndAct(question, () => api.del(subscriptionPath(id)), 'The webhook is deleted.');
 }
 
-function TestAnswer({ of: answer }: { of: WebhookTest }) {
-  return (
-    <div class="card answer" role="status">
-      <Badge look={answer.success ? GOOD : BAD} text={answer.status_code ?? 'no answer'} /> after{' '}
-      {number(answer.response_time_ms)} ms
-      {answer.error && <Foreign before=": ">{answer.error}</Foreign>}
-      {answer.response_body && <Code text={answer.response_body} label="answer" />}
-    </div>
-  );
-}
+const TestAnswer = ({ of: answer }: { of: WebhookTest }) => (
+  <div class="card answer" role="status">
+    <Badge look={answer.success ? GOOD : BAD} text={answer.status_code ?? 'no answer'} /> after{' '}
+    {number(answer.response_time_ms)} ms
+    {answer.error && <Foreign before=": ">{answer.error}</Foreign>}
+    {answer.response_body && <Code text={answer.response_body} label="answer" />}
+  </div>
+);

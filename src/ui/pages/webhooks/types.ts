@@ -18,9 +18,8 @@ export const alertPath = (id: string) => `${ALERTS}/${segment(id)}`;
 /** The name that the code declares, else the address. */
 export const nameOf = ({ declared, url }: Webhook): string => declared ?? url;
 
-export function formOf({ format }: Pick<Webhook, 'format'>): 'event' | 'slack' | 'pagerduty' | 'template' {
-  return typeof format === 'object' ? 'template' : (format ?? 'event');
-}
+export const formOf = ({ format }: Pick<Webhook, 'format'>): 'event' | 'slack' | 'pagerduty' | 'template' =>
+  typeof format === 'object' ? 'template' : (format ?? 'event');
 
 export const FORMS = { event: 'The event', slack: 'Slack', pagerduty: 'PagerDuty', template: 'Template' } as const;
 

@@ -17,14 +17,13 @@ const TONES: Readonly<Record<TargetState, Tone>> = { up: 'green', paused: 'amber
 const Circuit = ({ state }: { state: TargetState }) => <Badge look={[TONES[state]]} text={state} />;
 
 /** Asks a handler what it takes, in every queue that has stopped calling it; one that is up has nothing to be tried. */
-function tryNow({ name }: TargetStatus): Promise<boolean> {
-  return act(async () => {
+const tryNow = ({ name }: TargetStatus): Promise<boolean> =>
+  act(async () => {
     const { tried, resumed } = await api.post<TargetResumed>(`admin/targets/${segment(name)}/resume`);
     if (tried === 0) toast(`No queue has stopped calling ${name}.`);
     else if (resumed === tried) toast(`${name} is up again in ${queues(resumed)}.`);
     else toast(`${name} is still down in ${queues(tried - resumed)}.`, { kind: 'error' });
   });
-}
 
 const queues = (count: number) => counted(count, 'queue');
 
@@ -47,25 +46,23 @@ const COLUMNS: readonly Column<TargetStatus>[] = [
   timeColumn('next_try_at', 'Next try', { end: false }),
 ];
 
-export function TargetTable({ targets }: { targets: Resource<TargetList> }) {
-  return (
-    <Collection
-      of={targets}
-      label="Push targets"
-      rowKey={({ name }) => name}
-      rowHref={({ name }) => aside({ target: name })}
-      actions={can('admin:write') && ACTIONS}
-      columns={COLUMNS}
-      empty={
-        <Empty icon="workers" title="No handlers">
-          Bind a handler Worker and list it in <code>HANDLERS</code>: jobs of its types are pushed to it.
-        </Empty>
-      }
-    >
-      {() => query('target') !== '' && <TargetDrawer name={query('target')} />}
-    </Collection>
-  );
-}
+export const TargetTable = ({ targets }: { targets: Resource<TargetList> }) => (
+  <Collection
+    of={targets}
+    label="Push targets"
+    rowKey={({ name }) => name}
+    rowHref={({ name }) => aside({ target: name })}
+    actions={can('admin:write') && ACTIONS}
+    columns={COLUMNS}
+    empty={
+      <Empty icon="workers" title="No handlers">
+        Bind a handler Worker and list it in <code>HANDLERS</code>: jobs of its types are pushed to it.
+      </Empty>
+    }
+  >
+    {() => query('target') !== '' && <TargetDrawer name={query('target')} />}
+  </Collection>
+);
 
 function TargetDrawer({ name }: { name: string }) {
   const target = useGet<TargetDetail>(`admin/targets/${segment(name)}`);

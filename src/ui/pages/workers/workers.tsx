@@ -47,64 +47,60 @@ function remove({ id, active_jobs }: WorkerStatus): Promise<boolean> {
   return askAndAct(question, () => api.del(`admin/workers/${segment(id)}`), `${id} was removed.`);
 }
 
-export function WorkerTable({ workers, reload }: { workers: Resource<WorkerList>; reload: () => void }) {
-  return (
-    <Collection
-      of={workers}
-      note={({ summary }) => summary.total > 0 && <All of={summary} reload={reload} />}
-      label="Workers"
-      rowKey={({ id }) => id}
-      rowHref={({ id }) => aside({ worker: id })}
-      columns={COLUMNS}
-      actions={can('admin:write') && ACTIONS}
-      onDone={reload}
-      perPage={PER_PAGE}
-      empty={
-        workers.data?.summary.total === 0 ? (
-          <Empty icon="workers" title="No workers yet">
-            A worker that pulls appears with its first heartbeat: call <code>runWorker</code> of{' '}
-            <code>tocsin/client</code>, or <code>POST /ojs/v1/workers/heartbeat</code>. Handlers that jobs are pushed to
-            are listed below.
-          </Empty>
-        ) : (
-          <Empty icon="workers" title="No worker on this page" />
-        )
-      }
-    >
-      {() => query('worker') !== '' && <WorkerDrawer id={query('worker')} />}
-    </Collection>
-  );
-}
+export const WorkerTable = ({ workers, reload }: { workers: Resource<WorkerList>; reload: () => void }) => (
+  <Collection
+    of={workers}
+    note={({ summary }) => summary.total > 0 && <All of={summary} reload={reload} />}
+    label="Workers"
+    rowKey={({ id }) => id}
+    rowHref={({ id }) => aside({ worker: id })}
+    columns={COLUMNS}
+    actions={can('admin:write') && ACTIONS}
+    onDone={reload}
+    perPage={PER_PAGE}
+    empty={
+      workers.data?.summary.total === 0 ? (
+        <Empty icon="workers" title="No workers yet">
+          A worker that pulls appears with its first heartbeat: call <code>runWorker</code> of{' '}
+          <code>tocsin/client</code>, or <code>POST /ojs/v1/workers/heartbeat</code>. Handlers that jobs are pushed to
+          are listed below.
+        </Empty>
+      ) : (
+        <Empty icon="workers" title="No worker on this page" />
+      )
+    }
+  >
+    {() => query('worker') !== '' && <WorkerDrawer id={query('worker')} />}
+  </Collection>
+);
 
-function All({ of: summary, reload }: { of: WorkerList['summary']; reload: () => void }) {
-  return (
-    <>
-      <div class="stats workers-stats">
-        {(['running', 'quiet', 'terminate', 'stale'] as const).map((state) => (
-          <Stat
-            key={state}
-            label={state === 'terminate' ? 'Terminating' : capitalized(state)}
-            value={summary[state]}
-            tone={state === 'stale' && summary.stale > 0 ? 'red' : ''}
+const All = ({ of: summary, reload }: { of: WorkerList['summary']; reload: () => void }) => (
+  <>
+    <div class="stats workers-stats">
+      {(['running', 'quiet', 'terminate', 'stale'] as const).map((state) => (
+        <Stat
+          key={state}
+          label={state === 'terminate' ? 'Terminating' : capitalized(state)}
+          value={summary[state]}
+          tone={state === 'stale' && summary.stale > 0 ? 'red' : ''}
+        />
+      ))}
+    </div>
+    {can('admin:write') && (
+      <div class="actions all-workers">
+        <span class="faint">All workers</span>
+        {(Object.keys(VERBS) as Directive[]).map((directive) => (
+          <Button
+            label={`${VERBS[directive]} all`}
+            key={directive}
+            class={`small${directive === 'terminate' ? ' danger' : ''}`}
+            onClick={async () => (await directAll(directive, summary.total)) && reload()}
           />
         ))}
       </div>
-      {can('admin:write') && (
-        <div class="actions all-workers">
-          <span class="faint">All workers</span>
-          {(Object.keys(VERBS) as Directive[]).map((directive) => (
-            <Button
-              label={`${VERBS[directive]} all`}
-              key={directive}
-              class={`small${directive === 'terminate' ? ' danger' : ''}`}
-              onClick={async () => (await directAll(directive, summary.total)) && reload()}
-            />
-          ))}
-        </div>
-      )}
-    </>
-  );
-}
+    )}
+  </>
+);
 
 const isStale = ({ state }: WorkerStatus) => state === 'stale';
 

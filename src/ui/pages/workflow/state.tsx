@@ -22,17 +22,15 @@ export const WorkflowState = ({ state }: { state: string }) => (
   <Badge look={STATES[state] ?? ['neutral', 'available']} text={state} />
 );
 
-export function Done({ done, failed, total }: { done: number; failed: number; total: number }) {
-  return (
-    <span class="jobs-done">
-      <Bar value={total === 0 ? 1 : done / total} label={`${number(done)} of ${number(total)} jobs`} />
-      <span>
-        {number(done)} of {number(total)}
-        {failed > 0 && <span class="red">, {number(failed)} failed</span>}
-      </span>
+export const Done = ({ done, failed, total }: { done: number; failed: number; total: number }) => (
+  <span class="jobs-done">
+    <Bar value={total === 0 ? 1 : done / total} label={`${number(done)} of ${number(total)} jobs`} />
+    <span>
+      {number(done)} of {number(total)}
+      {failed > 0 && <span class="red">, {number(failed)} failed</span>}
     </span>
-  );
-}
+  </span>
+);
 
 export const endOf = (workflow: Pick<WorkflowHeader, 'completed_at' | 'cancelled_at'>) =>
   workflow.completed_at ?? workflow.cancelled_at;

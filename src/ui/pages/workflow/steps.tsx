@@ -47,22 +47,20 @@ export function Steps({ of: leaves, now }: { of: readonly Leaf[]; now: number })
   );
 }
 
-function columns(now: number): Column<Leaf>[] {
-  return [
-    column('step', 'Step', { sort: ({ path }) => path, under: (leaf) => leaf.called && 'callback' }, ({ path }) => (
-      <Link to={aside({ open: path })} text={path} />
-    )),
-    column('type', 'Type', { sort: ({ step }) => step.type }, ({ step }) => <Foreign>{step.type}</Foreign>),
-    column('state', 'State', { sort: ({ step }) => step.state }, ({ step }) => <WorkflowState state={step.state} />),
-    column('queue', 'Queue', { wide: true }, ({ step: { queue } }) => queue && <QueueLink name={queue} />),
-    column('after', 'After', { wide: true }, ({ step }) => <Foreign>{step.depends_on?.join(', ') ?? ''}</Foreign>),
-    column('started', 'Enqueued', { end: true }, ({ step }) => <Time at={step.started_at} />),
-    column('took', 'Took', { end: true, sort: ({ step }) => tookOf(step, now) }, ({ step }) => (
-      <Duration ms={step.started_at ? tookOf(step, now) : null} />
-    )),
-    column('job', 'Job', ({ step: { job_id: id } }) => (id ? <JobLink id={id} /> : <span class="faint">not yet</span>)),
-  ];
-}
+const columns = (now: number): Column<Leaf>[] => [
+  column('step', 'Step', { sort: ({ path }) => path, under: (leaf) => leaf.called && 'callback' }, ({ path }) => (
+    <Link to={aside({ open: path })} text={path} />
+  )),
+  column('type', 'Type', { sort: ({ step }) => step.type }, ({ step }) => <Foreign>{step.type}</Foreign>),
+  column('state', 'State', { sort: ({ step }) => step.state }, ({ step }) => <WorkflowState state={step.state} />),
+  column('queue', 'Queue', { wide: true }, ({ step: { queue } }) => queue && <QueueLink name={queue} />),
+  column('after', 'After', { wide: true }, ({ step }) => <Foreign>{step.depends_on?.join(', ') ?? ''}</Foreign>),
+  column('started', 'Enqueued', { end: true }, ({ step }) => <Time at={step.started_at} />),
+  column('took', 'Took', { end: true, sort: ({ step }) => tookOf(step, now) }, ({ step }) => (
+    <Duration ms={step.started_at ? tookOf(step, now) : null} />
+  )),
+  column('job', 'Job', ({ step: { job_id: id } }) => (id ? <JobLink id={id} /> : <span class="faint">not yet</span>)),
+];
 
 function StepDrawer({ of: { path, step, called } }: { of: Leaf }) {
   const { job_id: id, queue } = step;

@@ -104,6 +104,4 @@ const COLUMNS: readonly Column<WorkflowSummary>[] = [
   column('took', 'Took', { end: true }, (row) => <Took of={row} />),
 ];
 
-function Took({ of: workflow }: { of: WorkflowSummary }) {
-  return <Duration ms={lastedOf(workflow, useNow())} />;
-}
+const Took = ({ of: workflow }: { of: WorkflowSummary }) => <Duration ms={lastedOf(workflow, useNow())} />;
