@@ -10,6 +10,10 @@ export interface Action<Row> {
   run: (row: Row) => unknown;
   /** A key, with what the help calls it. */
   key?: readonly [key: string, label: string];
+  /** It has a key, and no button. */
+  keyOnly?: boolean;
+  /** What its key does while rows are selected. */
+  onSelection?: () => void;
   /** Default: it can be done to all. */
   isFor?: (row: Row) => boolean;
   danger?: boolean;
@@ -54,12 +58,18 @@ export function Actions<Row>({ of: row, actions, small, scope, name, onDone }: A
   return scope ? <div class="actions">{buttons}</div> : buttons;
 }
 
-/** The keys of actions. @param rowNow what they are done to; undefined: nothing */
-export function keysOf<Row>(actions: readonly Action<Row>[], rowNow: () => Row | undefined, onDone: () => void): Keys {
+/** The keys of actions. @param rowNow what they are done to; undefined: nothing @param isSelecting are rows selected? */
+export function keysOf<Row>(
+  actions: readonly Action<Row>[],
+  rowNow: () => Row | undefined,
+  onDone: () => void,
+  isSelecting = false,
+): Keys {
   const entries = actions.flatMap((action) => {
     if (!action.key) return [];
     const [key, label] = action.key;
     const run = () => {
+      if (isSelecting && action.onSelection) return action.onSelection();
       const row = rowNow();
       if (row !== undefined) perform(action, row, onDone);
     };
@@ -72,10 +82,8 @@ export function keysOf<Row>(actions: readonly Action<Row>[], rowNow: () => Row |
 export function PageActions<Row>({ title, ...props }: { title: string } & ActionsProps<Row>) {
   const { of: row, actions, onDone } = props;
   const now = actions.filter(({ isFor }) => isFor?.(row) !== false);
-  useKeys(
-    title,
-    keysOf(now, () => row, onDone),
-  );
+  const keys = keysOf(now, () => row, onDone);
+  useKeys(title, keys);
   return <Actions {...props} actions={now} />;
 }
 

@@ -171,19 +171,13 @@ export function JsonField(props: {
 /** A number somewhere in a value of which JSON parsers keep fewer digits than it has. */
 function roundedIn(value: unknown): string | undefined {
   if (value instanceof ExactNumber) {
-    const digits = (text: string) =>
-      text
-        .replace(/e.*$/i, '')
-        .replace(/[-.]/g, '')
-        .replace(/^0+|0+$/g, '');
+    const digits = (text: string) => text.replace(/e.*$|[-.]/gi, '').replace(/^0+|0+$/g, '');
     return digits(value.source) === digits(String(Number(value.source))) ? undefined : value.source;
   }
   if (typeof value !== 'object' || value === null) return undefined;
-  for (const inner of Object.values(value)) {
-    const found = roundedIn(inner);
-    if (found !== undefined) return found;
-  }
-  return undefined;
+  return Object.values(value)
+    .map(roundedIn)
+    .find((found) => found !== undefined);
 }
 
 /** The server's error for a field that has one of these names, or for a part of it. */

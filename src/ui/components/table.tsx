@@ -2,12 +2,12 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Resource } from '../core/api';
-import { type Keys, useKeys } from '../core/keyboard';
+import { useKeys } from '../core/keyboard';
 import { navigate, query, withQuery } from '../core/router';
 import { type Action, Actions, keysOf } from './actions';
 import { Icon } from './icon';
 import { Pager } from './list';
-import { Loaded } from './page';
+import { Empty, Loaded } from './page';
 import type { Selection } from './selection';
 import { Count, Foreign, None, Time } from './text';
 
@@ -30,13 +30,6 @@ export interface Column<Row> {
   tone?: string;
 }
 
-export interface RowAction<Row> {
-  label: string;
-  run: (row: Row) => void;
-  /** Takes its place while rows are selected. */
-  onSelection?: () => void;
-}
-
 export interface DataTableProps<Row> {
   label: string;
   rows: readonly Row[];
@@ -45,8 +38,6 @@ export interface DataTableProps<Row> {
   rowHref?: false | ((row: Row) => string);
   /** Of {@link useSelection}, where rows can be chosen. */
   selection?: Selection | undefined;
-  /** Keys that act on the selection, or on the row that `j` and `k` point at: `{ r: { label: 'Retry', run } }`. */
-  keys?: false | Readonly<Record<string, RowAction<Row>>>;
   actions?: false | readonly Action<Row>[];
   /** Names a row after the labels of its buttons. */
   nameOf?: (row: Row) => string;
@@ -110,8 +101,9 @@ function actionsColumn<Row>(
 }
 
 export function DataTable<Row>(props: DataTableProps<Row>) {
-  const { label, rowKey, rowHref, selection, keys, actions, nameOf, onDone = () => {}, changed, empty } = props;
-  const columns = actions ? [...props.columns, actionsColumn(actions, onDone, nameOf)] : props.columns;
+  const { label, rowKey, rowHref, selection, actions, nameOf, onDone = () => {}, changed, empty } = props;
+  const buttons = (actions || []).filter(({ keyOnly }) => !keyOnly);
+  const columns = buttons.length > 0 ? [...props.columns, actionsColumn(buttons, onDone, nameOf)] : props.columns;
   const rows = sorted(props.rows, columns);
   const [, setAt] = useState(-1);
   // Keys may follow each other before the table is drawn again.
@@ -141,13 +133,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
       x: { label: 'Select the row', run: onCurrent((row) => selection.toggle(rowKey(row))) },
       A: { label: 'Select all that match', run: () => selection.chooseAll() },
     }),
-    ...keysOf(actions || [], () => rows[indexNow()], onDone),
-    ...(Object.fromEntries(
-      Object.entries(keys || {}).map(([key, { label: does, run, onSelection }]) => [
-        key,
-        { label: does, run: isSelecting && onSelection ? onSelection : onCurrent(run) },
-      ]),
-    ) as Keys),
+    ...keysOf(actions || [], () => rows[indexNow()], onDone, isSelecting),
   });
 
   if (rows.length === 0) return <>{empty}</>;
@@ -314,6 +300,8 @@ interface List<Row> {
 interface CollectionProps<Row, Data> extends Omit<DataTableProps<Row>, 'rows'> {
   of: Resource<Data>;
   isWanted?: (row: Row) => boolean;
+  /** What an empty list is called while filters are set. */
+  unmatched?: string | false;
   /** How many there are on a page; absent: it has only one. */
   perPage?: number;
   note?: (data: Data) => ComponentChildren;
@@ -326,7 +314,8 @@ interface CollectionProps<Row, Data> extends Omit<DataTableProps<Row>, 'rows'> {
 
 /** The table of a loaded list, with its pages. @param props.onDone follows a change; default: it is loaded again */
 export function Collection<Row, Data extends List<Row> = List<Row>>(props: CollectionProps<Row, Data>) {
-  const { of, isWanted, perPage, note, drawer, form, children, onDone = of.reload, ...table } = props;
+  const { of, isWanted, unmatched, perPage, note, drawer, form, children, onDone = of.reload, ...table } = props;
+  const empty = unmatched ? <Empty icon="search" title={unmatched} /> : table.empty;
   const named = (items: readonly Row[], name: string) => items.find((row) => table.rowKey(row) === query(name));
   return (
     <Loaded of={of}>
@@ -336,7 +325,7 @@ export function Collection<Row, Data extends List<Row> = List<Row>>(props: Colle
         return (
           <>
             {note?.(data)}
-            <DataTable {...table} onDone={onDone} rows={isWanted ? items.filter(isWanted) : items} />
+            <DataTable {...{ ...table, onDone, empty }} rows={isWanted ? items.filter(isWanted) : items} />
             {perPage && <Pager total={total} perPage={perPage} hasMore={pagination?.has_more} />}
             {open && drawer(open)}
             {form && query('edit') && form(named(items, 'edit'), onDone)}

@@ -50,8 +50,10 @@ let begun = 0;
 const find = (name: string): Key | undefined =>
   groups.value.findLast(({ keys }) => Object.hasOwn(keys, name))?.keys[name];
 
+const TYPED = 'textarea, select, input:not([type="checkbox"], [type="radio"])';
+
 const isTyping = (target: EventTarget | null): boolean =>
-  target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
+  target instanceof HTMLElement && (target.isContentEditable || target.matches(TYPED));
 
 /** A button or link that is focused takes these itself. */
 const isOwn = (event: KeyboardEvent): boolean =>
@@ -65,14 +67,10 @@ export function startKeyboard(): void {
     const inSequence = Date.now() - begun < SEQUENCE_MS;
     begun = 0;
     const key = find(inSequence ? `g ${event.key}` : event.key);
-    const typing = isTyping(event.target) && !isCheckbox(event.target);
-    if (typing && !key?.always) return;
+    if (isTyping(event.target) && !key?.always) return;
     if (key) {
       event.preventDefault();
       key.run();
     } else if (event.key === 'g') begun = Date.now();
   });
 }
-
-const isCheckbox = (target: EventTarget | null): boolean =>
-  target instanceof HTMLInputElement && /^(checkbox|radio)$/.test(target.type);

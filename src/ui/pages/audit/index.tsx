@@ -46,14 +46,11 @@ export default function AuditPage() {
         rowHref={({ id }) => aside({ open: id })}
         perPage={PER_PAGE}
         drawer={(entry) => <EntryDrawer of={entry} />}
+        unmatched={isFiltered && 'No matches'}
         empty={
-          isFiltered ? (
-            <Empty icon="search" title="No matches" />
-          ) : (
-            <Empty icon="audit" title="No changes yet">
-              Changes made in the dashboard, on the command line or over HTTP appear here.
-            </Empty>
-          )
+          <Empty icon="audit" title="No changes yet">
+            Changes made in the dashboard, on the command line or over HTTP appear here.
+          </Empty>
         }
       />
     </div>

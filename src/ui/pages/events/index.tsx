@@ -18,16 +18,7 @@ import { brief, number } from '../../core/format';
 import { held, type LiveEvent, paused, setPaused, useLive } from '../../core/live';
 import { href, query, withQuery } from '../../core/router';
 
-interface Shown {
-  id: string;
-  event: string;
-  timestamp: string;
-  data: Readonly<Record<string, unknown>>;
-  job: string | undefined;
-  queue: string | undefined;
-  type: string | undefined;
-  subject: string;
-}
+type Shown = ReturnType<typeof asShown>;
 
 function fromList({ id, type: event, subject, timestamp, data }: FeedEvent): Shown {
   const { job_id: job, queue, job_type: type } = data as Record<string, string | undefined>;
@@ -80,15 +71,12 @@ export default function EventsPage() {
         rowHref={({ id }) => withQuery({ open: id })}
         changed={fresh}
         drawer={(open) => <EventDrawer of={open} />}
+        unmatched={before.data?.items.length !== 0 && 'No matching events'}
         empty={
-          before.data?.items.length ? (
-            <Empty icon="search" title="No matching events" />
-          ) : (
-            <Empty icon="events" title="Nothing since the queues woke">
-              Events appear here as they happen. Older ones are in the timeline of their <a href={href('jobs')}>job</a>,
-              in the <a href={href('audit')}>audit log</a>, and with your <a href={href('webhooks')}>webhooks</a>.
-            </Empty>
-          )
+          <Empty icon="events" title="Nothing since the queues woke">
+            Events appear here as they happen. Older ones are in the timeline of their <a href={href('jobs')}>job</a>,
+            in the <a href={href('audit')}>audit log</a>, and with your <a href={href('webhooks')}>webhooks</a>.
+          </Empty>
         }
       />
     </>
@@ -178,7 +166,7 @@ function isWanted({ event, type, subject, job, queue, data }: Shown): boolean {
   return isType && (text === '' || texts.some((one) => typeof one === 'string' && one.includes(text)));
 }
 
-function asShown({ id, event, timestamp, data }: LiveEvent): Shown {
+function asShown({ id, event, timestamp, data }: LiveEvent) {
   const { job_id: job, queue, type, subject, worker_id: worker } = data as Record<string, string | undefined>;
   const about = { job, queue, type: type === event ? undefined : type, subject: subject ?? worker ?? '' };
   return { id, event, timestamp, data, ...about };

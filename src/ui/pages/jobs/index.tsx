@@ -1,6 +1,7 @@
 /** All jobs: found by what they say and where they are, and acted on one by one, in a selection, or all that match. */
 import { useState } from 'preact/hooks';
 import type { JobItems, JobSummary } from '../../../contract/jobs';
+import type { Action as RowAction } from '../../components/actions';
 import { JOB_STATES } from '../../components/badge';
 import { FilterChips, Filters, Newer, Pager, QueueFilter, SelectFilter, TextFilter } from '../../components/list';
 import { useOperation } from '../../components/operation';
@@ -109,6 +110,11 @@ function Found({ list, jobs, changed }: FoundProps) {
   const mayAct = can('admin:write');
   const dead = query('dead') === 'true';
   const items = further.items.length > 0 ? [...list.items, ...further.items] : list.items;
+  const byKey = (key: string, label: string, action: 'retry' | 'cancel'): RowAction<JobSummary> => ({
+    ...{ label, key: [key, label], keyOnly: true },
+    run: (job) => actOn(job, action),
+    onSelection: () => begin(action),
+  });
   const begin = (action: Action) =>
     start(
       selection.all
@@ -124,14 +130,7 @@ function Found({ list, jobs, changed }: FoundProps) {
         rowKey={({ id }) => id}
         rowHref={({ id }) => href(`jobs/${id}`)}
         selection={mayAct ? selection : undefined}
-        keys={
-          mayAct
-            ? {
-                r: { label: 'Retry', run: (job) => actOn(job, 'retry'), onSelection: () => begin('retry') },
-                c: { label: 'Cancel', run: (job) => actOn(job, 'cancel'), onSelection: () => begin('cancel') },
-              }
-            : {}
-        }
+        actions={mayAct && [byKey('r', 'Retry', 'retry'), byKey('c', 'Cancel', 'cancel')]}
         changed={changed}
         empty={<Nothing isFiltered={Object.keys(filterQuery()).length > 0} more={further.more} />}
       />

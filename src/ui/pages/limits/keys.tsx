@@ -56,15 +56,12 @@ export function LimitKeys({ queue }: { queue?: string }) {
       columns={COLUMNS}
       actions={can('data:write') && ACTIONS}
       perPage={PER_PAGE}
+      unmatched={key !== '' && 'No matching keys'}
       empty={
-        key === '' ? (
-          <Empty icon="limits" title="No limit keys">
-            A key appears with the first job that uses it:{' '}
-            <code>{'"rate_limit": {"key": "stripe", "concurrency": 5}'}</code>.
-          </Empty>
-        ) : (
-          <Empty icon="search" title="No matching keys" />
-        )
+        <Empty icon="limits" title="No limit keys">
+          A key appears with the first job that uses it:{' '}
+          <code>{'"rate_limit": {"key": "stripe", "concurrency": 5}'}</code>.
+        </Empty>
       }
     >
       {({ items }) => {

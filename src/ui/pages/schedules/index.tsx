@@ -61,14 +61,11 @@ export default function SchedulesPage() {
         actions={mayWrite && ACTIONS}
         onDone={changedHere}
         perPage={PER_PAGE}
+        unmatched={schedules.data?.items.length !== 0 && 'No matching schedules'}
         empty={
-          schedules.data?.items.length === 0 ? (
-            <Empty icon="schedules" title="No schedules yet">
-              A schedule enqueues a job repeatedly. Create one here, or with <code>POST /ojs/v1/cron</code>.
-            </Empty>
-          ) : (
-            <Empty icon="search" title="No matching schedules" />
-          )
+          <Empty icon="schedules" title="No schedules yet">
+            A schedule enqueues a job repeatedly. Create one here, or with <code>POST /ojs/v1/cron</code>.
+          </Empty>
         }
       />
       {query('open') && <ScheduleDrawer name={query('open')} round={fired} onChanged={changedHere} />}

@@ -24,6 +24,10 @@ export default function WorkersPage() {
     askedAt.current = Date.now();
     workers.reload();
   };
+  const both = () => {
+    reload();
+    targets.reload();
+  };
   useLive('all', {
     onEvents: (events) => {
       const has = (begin: string) => events.some(({ event }) => event.startsWith(begin));
@@ -31,15 +35,8 @@ export default function WorkersPage() {
       if (has('worker.') || (has('job.') && Date.now() - askedAt.current > EVERY_MS)) reload();
       if (has('queue.push_')) targets.reload();
     },
-    onGap: () => {
-      reload();
-      targets.reload();
-    },
+    onGap: both,
   });
-  const both = () => {
-    reload();
-    targets.reload();
-  };
   useKeys('Workers', { u: { label: 'Reload', run: both } });
   return (
     <div class="workers-page">

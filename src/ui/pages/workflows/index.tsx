@@ -57,21 +57,14 @@ export default function WorkflowsPage() {
         rowKey={({ id }) => id}
         rowHref={hrefOf}
         changed={changed}
-        keys={
-          can('data:write') && {
-            c: { label: 'Cancel', run: async (row) => (await cancelWorkflow(row)) && workflows.reload() },
-          }
-        }
+        actions={can('data:write') && [{ label: 'Cancel', key: ['c', 'Cancel'], keyOnly: true, run: cancelWorkflow }]}
         perPage={PER_PAGE}
+        unmatched={state !== '' && `No workflow is ${state}`}
         empty={
-          state === '' ? (
-            <Empty icon="workflows" title="No workflows yet">
-              A workflow is a set of jobs that belong together: <code>POST /ojs/v1/workflows</code>, or the client's{' '}
-              <code>workflows.start</code>.
-            </Empty>
-          ) : (
-            <Empty icon="search" title={`No workflow is ${state}`} />
-          )
+          <Empty icon="workflows" title="No workflows yet">
+            A workflow is a set of jobs that belong together: <code>POST /ojs/v1/workflows</code>, or the client's{' '}
+            <code>workflows.start</code>.
+          </Empty>
         }
       />
     </>
