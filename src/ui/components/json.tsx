@@ -131,7 +131,9 @@ export const Secret = ({ text, label, name }: { text: string; label: string; nam
   </div>
 );
 
-export const SecretDialog = ({ title, onClose, ...secret }: ComponentProps<typeof Secret> & SecretDialogProps) => (
+type SecretProps = ComponentProps<typeof Secret> & Pick<ComponentProps<typeof Dialog>, 'title' | 'onClose'>;
+
+export const SecretDialog = ({ title, onClose, ...secret }: SecretProps) => (
   <Dialog title={title} wide onClose={onClose}>
     <Secret {...secret} />
     <div class="actions">
@@ -139,8 +141,6 @@ export const SecretDialog = ({ title, onClose, ...secret }: ComponentProps<typeo
     </div>
   </Dialog>
 );
-
-type SecretDialogProps = Pick<ComponentProps<typeof Dialog>, 'title' | 'onClose'>;
 
 /** A part of a page that is JSON. @param props.value undefined: there is no such part */
 export function JsonSection({ title, value, open = 2 }: { title: string; value: unknown; open?: number }) {

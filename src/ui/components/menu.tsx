@@ -9,11 +9,7 @@ import { Icon, type IconName } from './icon';
 /** Is it open, where it does not are next to the page? */
 export const menuOpen = signal(false);
 
-const PARTS = [
-  ['work', 'Work'],
-  ['watch', 'Watch'],
-  ['run', 'Run'],
-] as const;
+const PARTS = { work: 'Work', watch: 'Watch', run: 'Run' };
 
 export function Menu() {
   const here = path.value;
@@ -22,7 +18,7 @@ export function Menu() {
   }, [here]);
   return (
     <nav id="menu" class={menuOpen.value ? 'open' : ''} aria-label="Pages">
-      {PARTS.map(([part, title]) => {
+      {Object.entries(PARTS).map(([part, title]) => {
         const pages = PAGES.filter((page) => page.part === part && can(scopeOf(page)));
         if (pages.length === 0) return null;
         return (

@@ -42,10 +42,8 @@ export function useListUpdates<Row, Data extends { items: readonly Row[] }, Chan
     asking.current.add(key);
     try {
       const found = await options.ask(key);
-      onChange?.(
-        list.current?.items.find((item) => keyOf(item) === key),
-        found,
-      );
+      const before = list.current?.items.find((item) => keyOf(item) === key);
+      onChange?.(before, found);
       of.update((held) => ({
         ...held,
         items: held.items.map((item) => (keyOf(item) === key ? { ...item, ...found } : item)),
@@ -65,11 +63,8 @@ export function useListUpdates<Row, Data extends { items: readonly Row[] }, Chan
       if (keys.length === 0) return;
       setChanged(new Set(keys));
       const known = new Set(list.current?.items.map(keyOf));
-      const mustReload = isNew(
-        keys.filter((key) => !known.has(key)),
-        events,
-      );
-      if (mustReload || keys.length > MAX_ASKED) of.reload();
+      const others = keys.filter((key) => !known.has(key));
+      if (isNew(others, events) || keys.length > MAX_ASKED) of.reload();
       else for (const key of keys) if (known.has(key)) ask(key);
     },
     onGap: () => {

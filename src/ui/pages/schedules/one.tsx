@@ -144,8 +144,7 @@ function Runs({ of: executions }: { of: readonly CronExecution[] }) {
     .map((run) => ({ ...run, ms: run.started_at && run.completed_at ? spanOf(run.started_at, run.completed_at) : 0 }))
     .sort((a, b) => Date.parse(a.triggered_at) - Date.parse(b.triggered_at));
   const most = Math.max(1, ...runs.map(({ ms }) => ms));
-  const counts = new Map<string, number>();
-  for (const { state } of runs) counts.set(state, (counts.get(state) ?? 0) + 1);
+  const byState = Map.groupBy(runs, ({ state }) => state);
   return (
     <>
       <ol class="runs" aria-label="Last runs">
@@ -166,8 +165,8 @@ function Runs({ of: executions }: { of: readonly CronExecution[] }) {
         })}
       </ol>
       <p class="faint">
-        {[...counts].map(([state, count]) => `${number(count)} ${WORDS[state] ?? state}`).join(', ')}; the longest took{' '}
-        {duration(most)}
+        {[...byState].map(([state, some]) => `${number(some.length)} ${WORDS[state] ?? state}`).join(', ')}; the longest
+        took {duration(most)}
       </p>
     </>
   );

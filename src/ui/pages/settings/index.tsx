@@ -23,6 +23,11 @@ import { query, setQuery } from '../../core/router';
 const PRESETS = ['ojs', 'zzz', 'chasqui', 'zizq', 'sidekiq'];
 const STRATEGIES = ['exponential', 'linear', 'polynomial', 'constant'];
 
+const numberOf = (text: string): unknown => (Number.isNaN(Number(text)) ? text : Number(text));
+
+/** A bare number is in seconds. */
+const durationOf = (text: string): unknown => (/^[\d.]+$/.test(text) ? `${text}s` : text);
+
 /** The members of the URL, with the member of the policy that each is. */
 const MEMBERS: readonly (readonly [name: string, member: string, read: (text: string) => unknown])[] = [
   ['preset', 'preset', String],
@@ -32,15 +37,6 @@ const MEMBERS: readonly (readonly [name: string, member: string, read: (text: st
   ['max', 'max_interval', (text) => (text === 'none' ? null : durationOf(text))],
   ['jitter', 'jitter', (text) => text === 'on'],
 ];
-
-function numberOf(text: string): unknown {
-  return Number.isNaN(Number(text)) ? text : Number(text);
-}
-
-/** A bare number is in seconds. */
-function durationOf(text: string): unknown {
-  return /^[\d.]+$/.test(text) ? `${text}s` : text;
-}
 
 function RetryCalculator() {
   const policy = Object.fromEntries(
@@ -62,15 +58,23 @@ function RetryCalculator() {
       />
     </Field>
   );
+  const choice = (name: string, label: string, all: string, options: readonly string[]) => (
+    <SelectField
+      label={label}
+      value={query(name)}
+      onChange={(value) => setQuery({ [name]: value })}
+      options={{ '': all, ...named(options) }}
+    />
+  );
   return (
     <div class="calculator">
       <form class="card" onSubmit={(event) => event.preventDefault()}>
-        <Choice name="preset" label="Begins with" all="Default of the deployment" of={PRESETS} />
-        <Choice name="strategy" label="Strategy" all="Unchanged" of={STRATEGIES} />
+        {choice('preset', 'Begins with', 'Default of the deployment', PRESETS)}
+        {choice('strategy', 'Strategy', 'Unchanged', STRATEGIES)}
         {field('base', 'First delay', '1s', 'A duration: 500ms, 15s, 1m', 'retry.initial_interval')}
         {field('factor', 'Factor', '2', 'Base of exponential, exponent of polynomial', 'retry.backoff_coefficient')}
         {field('max', 'Maximum delay', '5m', 'A duration, or none', 'retry.max_interval')}
-        <Choice name="jitter" label="Jitter" all="Unchanged" of={['on', 'off']} />
+        {choice('jitter', 'Jitter', 'Unchanged', ['on', 'off'])}
         {field('attempts', 'Failures shown', '10', '1 to 100', 'attempts')}
       </form>
       <div>
@@ -84,18 +88,6 @@ function RetryCalculator() {
         </Loaded>
       </div>
     </div>
-  );
-}
-
-function Choice(props: { name: string; label: string; all: string; of: readonly string[] }) {
-  const { name, label, all, of: options } = props;
-  return (
-    <SelectField
-      label={label}
-      value={query(name)}
-      onChange={(value) => setQuery({ [name]: value })}
-      options={{ '': all, ...named(options) }}
-    />
   );
 }
 
@@ -121,11 +113,7 @@ export default function SettingsPage() {
   );
 }
 
-const THEMES: readonly (readonly [Theme, string])[] = [
-  ['auto', 'Same as system'],
-  ['light', 'Light'],
-  ['dark', 'Dark'],
-];
+const THEMES: Readonly<Record<Theme, string>> = { auto: 'Same as system', light: 'Light', dark: 'Dark' };
 
 function ThisBrowser() {
   const who = session.value;
@@ -149,7 +137,7 @@ function ThisBrowser() {
       <Section title="Colours">
         <fieldset class="choices">
           <legend class="hidden">Colours</legend>
-          {THEMES.map(([value, label]) => (
+          {(Object.entries(THEMES) as [Theme, string][]).map(([value, label]) => (
             <label key={value}>
               <input type="radio" name="theme" checked={theme.value === value} onChange={() => setTheme(value)} />
               {label}
