@@ -35,7 +35,7 @@ export function notWritten(path: string, error: unknown): unknown {
 export interface PrintedFailure {
   code: string;
   message: string;
-  hint?: string;
+  hint?: string | undefined;
   request_id?: string;
   exitCode: number;
 }

@@ -3,10 +3,8 @@ import { TocsinClient } from '../../client/client';
 import type { QueueEvent } from '../../client/follow';
 import { type Endpoint, requestsTo } from '../connection';
 
-export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-
 export interface Write {
-  method: Method;
+  method: 'POST' | 'PATCH' | 'DELETE';
   path: string;
   body?: Readonly<Record<string, unknown>>;
 }

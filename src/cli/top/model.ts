@@ -2,8 +2,9 @@
 import type { QueueEvent } from '../../client/follow';
 import type { Session } from '../../contract/session';
 import type { Scope } from '../../job/access';
+import type { PrintedFailure } from '../failure';
 import { ACTIONS, type Action, type Wish } from './actions';
-import type { Listing, PageId, PagePlace, Row, Thing } from './page';
+import { isOne, type Listing, type PageId, type PagePlace, type Row, type Thing } from './page';
 import { PAGES, pageOf } from './pages/table';
 import type { Tone } from './style';
 
@@ -13,10 +14,7 @@ export type Mode =
   | { kind: 'search'; text: string }
   | { kind: 'ask'; wish: Wish; question: string };
 
-export interface Problem {
-  message: string;
-  hint?: string | undefined;
-}
+export type Problem = Pick<PrintedFailure, 'message' | 'hint'>;
 
 export interface TopState {
   session: Session;
@@ -54,9 +52,7 @@ export type Effect =
   | { do: 'preview'; wish: Wish }
   | { do: 'act'; wish: Wish }
   | { do: 'abort'; operation: string }
-  | { do: 'suspend' }
-  | { do: 'clear' }
-  | { do: 'quit' };
+  | { do: 'suspend' | 'clear' | 'quit' };
 
 export interface Next {
   state: TopState;
@@ -89,11 +85,8 @@ export const can = ({ session }: Pick<TopState, 'session'>, scope: Scope): boole
 export const tabsOf = (session: Session) =>
   PAGES.filter(({ key, scope }) => key !== undefined && session.scopes.includes(scope));
 
-export function tabOf(page: PageId): PageId {
-  if (page === 'queue') return 'queues';
-  if (page === 'job') return 'jobs';
-  return page === 'workflow' ? 'workflows' : page;
-}
+/** A thing is below the tab of its list. */
+export const tabOf = (page: PageId): PageId => (isOne(page) ? `${page}s` : page);
 
 /** What is shown: the rows that the words leave, and which of them is at. */
 export interface View {

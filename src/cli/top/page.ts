@@ -8,22 +8,14 @@ import type { Api } from './api';
 import { type Span, toneOf } from './style';
 import { foreign } from './text';
 
-export type PageId =
-  | 'overview'
-  | 'queues'
-  | 'queue'
-  | 'jobs'
-  | 'job'
-  | 'failures'
-  | 'schedules'
-  | 'workflows'
-  | 'workflow'
-  | 'workers'
-  | 'limits'
-  | 'events'
-  | 'webhooks'
-  | 'audit'
-  | 'settings';
+const ONES = ['queue', 'job', 'workflow'] as const;
+type OneId = (typeof ONES)[number];
+type ListId = `${OneId}s` | 'failures' | 'schedules' | 'workers' | 'limits' | 'events' | 'webhooks' | 'audit';
+
+export type PageId = 'overview' | OneId | ListId | 'settings';
+
+/** Is it the page of one thing, which has a name? */
+export const isOne = (page: PageId): page is OneId => ONES.some((one) => one === page);
 
 export interface PagePlace {
   page: PageId;

@@ -31,48 +31,33 @@ export function press(before: TopState, key: string, now: number): Next {
   return browse(state, key, now);
 }
 
+const KEYS: Readonly<Record<string, (state: TopState, now: number) => Next>> = {
+  q: (state) => (state.back.length > 0 ? back(state) : { state, effects: [{ do: 'quit' }] }),
+  g: (state) => stay({ ...state, isGoing: true }),
+  '?': (state) => stay({ ...state, mode: { kind: 'help' } }),
+  '/': (state) => stay({ ...state, mode: { kind: 'search', text: state.place.q ?? '' } }),
+  '.': (state) => (state.isPaused ? awaken({ ...state, isPaused: false }) : stay({ ...state, isPaused: true })),
+  u: reload,
+  s: nextState,
+  ']': (state, now) => turn(state, 1, now),
+  '[': (state, now) => turn(state, -1, now),
+  Tab: (state) => tab(state, 1),
+  Right: (state) => tab(state, 1),
+  BackTab: (state) => tab(state, -1),
+  Left: (state) => tab(state, -1),
+  A: (state) => stay({ ...state, isAll: !state.isAll, selected: new Set() }),
+  x: select,
+  Enter: open,
+  Escape: leave,
+};
+
 function browse(state: TopState, key: string, now: number): Next {
-  const { place } = state;
-  switch (key) {
-    case 'q':
-      return state.back.length > 0 ? back(state) : { state, effects: [{ do: 'quit' }] };
-    case 'g':
-      return stay({ ...state, isGoing: true });
-    case '?':
-      return stay({ ...state, mode: { kind: 'help' } });
-    case '/':
-      return stay({ ...state, mode: { kind: 'search', text: place.q ?? '' } });
-    case '.':
-      return state.isPaused ? awaken({ ...state, isPaused: false }) : stay({ ...state, isPaused: true });
-    case 'u':
-      return reload(state);
-    case 's':
-      return nextState(state);
-    case ']':
-      return turn(state, 1, now);
-    case '[':
-      return turn(state, -1, now);
-    case 'Tab':
-    case 'Right':
-      return tab(state, 1);
-    case 'BackTab':
-    case 'Left':
-      return tab(state, -1);
-    case 'A':
-      return stay({ ...state, isAll: !state.isAll, selected: new Set() });
-    case 'x':
-      return select(state, now);
-    case 'Enter':
-      return open(state, now);
-    case 'Escape':
-      return leave(state);
-    default: {
-      const by = own(MOVES, key);
-      if (by !== undefined) return move(state, by, now);
-      const wish = offersOf(state, now).find(({ action }) => action.key === key);
-      return wish ? wanted(state, wish) : stay(state);
-    }
-  }
+  const does = own(KEYS, key);
+  if (does) return does(state, now);
+  const by = own(MOVES, key);
+  if (by !== undefined) return move(state, by, now);
+  const wish = offersOf(state, now).find(({ action }) => action.key === key);
+  return wish ? wanted(state, wish) : stay(state);
 }
 
 const MOVES: Readonly<Record<string, number>> = {

@@ -13,34 +13,15 @@ import { press } from './press';
 import { render } from './render';
 import { painted } from './style';
 
-const NAMED: Readonly<Record<string, string>> = {
-  '\r': 'Enter',
-  '\n': 'Enter',
-  '\t': 'Tab',
-  '\x7f': 'Backspace',
-  '\b': 'Backspace',
-  '\x03': 'C-c',
-  '\x0c': 'C-l',
-  '\x15': 'C-u',
-  '\x1a': 'C-z',
-  '\x1b': 'Escape',
-  '\x1b[A': 'Up',
-  '\x1b[B': 'Down',
-  '\x1b[C': 'Right',
-  '\x1b[D': 'Left',
-  '\x1bOA': 'Up',
-  '\x1bOB': 'Down',
-  '\x1bOC': 'Right',
-  '\x1bOD': 'Left',
-  '\x1b[H': 'Home',
-  '\x1b[1~': 'Home',
-  '\x1bOH': 'Home',
-  '\x1b[F': 'End',
-  '\x1b[4~': 'End',
-  '\x1bOF': 'End',
-  '\x1b[5~': 'PageUp',
-  '\x1b[6~': 'PageDown',
-  '\x1b[Z': 'BackTab',
+const CONTROLS: Readonly<Record<string, string>> = {
+  ...{ '\r': 'Enter', '\n': 'Enter', '\t': 'Tab', '\x7f': 'Backspace', '\b': 'Backspace', '\x1b': 'Escape' },
+  ...{ '\x03': 'C-c', '\x0c': 'C-l', '\x15': 'C-u', '\x1a': 'C-z' },
+};
+
+/** By what follows the introducer of a sequence, of which terminals have two. */
+const SEQUENCES: Readonly<Record<string, string>> = {
+  ...{ A: 'Up', B: 'Down', C: 'Right', D: 'Left', H: 'Home', F: 'End', Z: 'BackTab' },
+  ...{ '1~': 'Home', '4~': 'End', '5~': 'PageUp', '6~': 'PageDown' },
 };
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what a terminal sends
@@ -49,7 +30,7 @@ const PIECES = /\x1b\[[0-9;?]*[ -/]*[@-~]|\x1bO[A-Za-z]|\x1b|[\x00-\x1f\x7f]|[^\
 /** The keys in what the terminal has sent at once. Sequences that mean nothing here are left out. */
 export function keysIn(bytes: string): string[] {
   return [...bytes.matchAll(PIECES)].flatMap(([piece]) => {
-    const name = own(NAMED, piece);
+    const name = own(CONTROLS, piece) ?? own(SEQUENCES, piece.slice(2));
     if (name !== undefined) return [name];
     return piece < ' ' ? [] : [piece];
   });

@@ -1,7 +1,6 @@
 /** Colours and weights, by what they mean. Nothing is shown by colour alone. */
-import { own } from '../../job/own';
 
-export type Tone = 'plain' | 'faint' | 'strong' | 'good' | 'bad' | 'warn' | 'busy' | 'calm' | 'chosen' | 'bar';
+export type Tone = 'plain' | 'faint' | 'strong' | 'good' | 'bad' | 'warn' | 'busy' | 'calm' | 'chosen';
 
 const CODES: Record<Exclude<Tone, 'plain'>, string> = {
   faint: '2',
@@ -12,14 +11,13 @@ const CODES: Record<Exclude<Tone, 'plain'>, string> = {
   busy: '35',
   calm: '36',
   chosen: '7',
-  bar: '7',
 };
 
 /** Text alone, as it goes into a file. */
 export const bare = (line: readonly Span[]): string => line.map(({ text }) => text).join('');
 
 /** Without colour these remain: they are not colours. */
-const WEIGHTS: ReadonlySet<Tone> = new Set(['strong', 'chosen', 'bar']);
+const WEIGHTS: ReadonlySet<Tone> = new Set(['strong', 'chosen']);
 
 export interface Span {
   text: string;
@@ -37,25 +35,13 @@ export function painted(line: readonly Span[], color: boolean): string {
     .join('');
 }
 
-const STATES: Readonly<Record<string, Tone>> = {
-  active: 'busy',
-  running: 'busy',
-  available: 'calm',
-  completed: 'good',
-  delivered: 'good',
-  up: 'good',
-  discarded: 'bad',
-  failed: 'bad',
-  dead: 'bad',
-  stopped: 'bad',
-  firing: 'bad',
-  retryable: 'warn',
-  paused: 'warn',
-  draining: 'warn',
-  stale: 'warn',
-  quiet: 'warn',
-  cancelled: 'faint',
-  off: 'faint',
-};
+const STATES: readonly (readonly [tone: Tone, states: RegExp])[] = [
+  ['busy', /^(active|running)$/],
+  ['calm', /^available$/],
+  ['good', /^(completed|delivered|up)$/],
+  ['bad', /^(discarded|failed|dead|stopped|firing)$/],
+  ['warn', /^(retryable|paused|draining|stale|quiet)$/],
+  ['faint', /^(cancelled|off)$/],
+];
 
-export const toneOf = (state: string): Tone => own(STATES, state) ?? 'plain';
+export const toneOf = (state: string): Tone => STATES.find(([, states]) => states.test(state))?.[0] ?? 'plain';
