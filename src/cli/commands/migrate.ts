@@ -9,17 +9,17 @@ import { ProgressLine } from '../transfer/progress';
 
 /** The report. @param isDry nothing was sent */
 function reportText(tally: Tally, isDry: boolean): string {
-  const { jobs, schedules, places, remarks, leftBehind, refused, failures } = tally;
+  const { jobs, schedules, places, remarks, left, refused } = tally.report();
   const rows = places.map((place) => [
     ...[place.fromQueue, place.name, place.queue, place.type],
     ...[place.jobs, place.schedules],
   ]);
-  const more = failures - refused.length;
+  const more = tally.failures - refused.length;
   const parts = [
     rows.length > 0 ? table(['THEIR QUEUE', 'NAME', 'QUEUE', 'TYPE', 'JOBS', 'SCHEDULES'], rows) : '',
     [countText('jobs', jobs, isDry), countText('schedules', schedules, isDry)].join('\n'),
     section('Not quite the same here:', remarks.map(remarkText)),
-    section('Not moved:', leftBehind.map(remarkText)),
+    section('Not moved:', left.map(remarkText)),
     section('Refused:', [
       ...refused.map(({ kind, queue, id, name, message }) => `  ${kind} ${id} of ${queue} (${name}): ${message}`),
       ...(more > 0 ? [`  and ${more} more`] : []),
@@ -78,9 +78,9 @@ export const migrating = action(
       ...{ renamed: readAs(as), tocsin: dryRun ? undefined : tocsin, now: terminal.now },
       progress: ({ jobs }) => progress.at(jobs.found),
     }).finally(() => progress.end());
-    const { jobs, schedules, places, remarks, leftBehind: left, refused, failures } = tally;
+    const { failures } = tally;
     return {
-      value: { system, dryRun, jobs, schedules, places, remarks, left, refused },
+      value: { system, dryRun, ...tally.report() },
       text: reportText(tally, dryRun),
       failure: failures > 0 ? new CliError(`${failures} could not be moved.`, undefined, 'refused') : undefined,
     };

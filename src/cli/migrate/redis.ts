@@ -8,18 +8,7 @@ import { withoutPassword } from '../connection';
 import { CliError, usageError } from '../failure';
 
 /** All that is sent: nothing of it writes. */
-type Verb =
-  | 'AUTH'
-  | 'EXISTS'
-  | 'HGETALL'
-  | 'HMGET'
-  | 'LLEN'
-  | 'LRANGE'
-  | 'SCAN'
-  | 'SELECT'
-  | 'SMEMBERS'
-  | 'ZCARD'
-  | 'ZRANGE';
+type Verb = 'AUTH' | 'HGETALL' | 'HMGET' | 'LLEN' | 'LRANGE' | 'SCAN' | 'SELECT' | 'SMEMBERS' | 'ZCARD' | 'ZRANGE';
 
 export type Command = readonly [verb: Verb, ...args: (string | number)[]];
 

@@ -6,15 +6,8 @@ import type { Finding, FoundBroken, FoundJob, FoundLeft, FoundSchedule } from '.
 const MAX_NAMED = 100;
 const MAX_PLACES = 1000;
 
-export interface Moved {
-  found: number;
-  /** Under `--dry-run`: would be. */
-  moved: number;
-  there: number;
-  /** Another job with the same unique key is there. */
-  superseded: number;
-  refused: number;
-}
+/** `moved`: under `--dry-run` what would be; `superseded`: another job with the same unique key is there. */
+export type Moved = ReturnType<typeof none>;
 
 export interface Place {
   fromQueue: string;
@@ -34,7 +27,7 @@ export interface Refused extends Omit<FoundBroken, 'kind' | 'of'> {
 
 type Work = FoundJob | FoundSchedule;
 
-const none = (): Moved => ({ found: 0, moved: 0, there: 0, superseded: 0, refused: 0 });
+const none = () => ({ found: 0, moved: 0, there: 0, superseded: 0, refused: 0 });
 
 export class Tally {
   readonly jobs = none();
@@ -74,16 +67,11 @@ export class Tally {
     count(this.#left, { what, count: many, todo });
   }
 
-  get places(): Place[] {
-    return [...this.#places.values()];
-  }
-
-  get remarks(): Remark[] {
-    return [...this.#remarks.values()];
-  }
-
-  get leftBehind(): Remark[] {
-    return [...this.#left.values()];
+  /** All of it, as it is printed. */
+  report() {
+    const [remarks, left] = [this.#remarks, this.#left].map((some) => [...some.values()]) as [Remark[], Remark[]];
+    const { jobs, schedules, refused } = this;
+    return { jobs, schedules, places: [...this.#places.values()], remarks, left, refused };
   }
 
   get failures(): number {
