@@ -5,17 +5,7 @@ import { builtBy, FRAMEWORKS_PAGE } from './frameworks';
 import { readJson } from './json-text';
 import { adaptModule, exportLine, importOf } from './main-module';
 import { extendPackage, type Wanted } from './package-json';
-import {
-  DEV_VARS,
-  deploymentModule,
-  GITIGNORE,
-  greetingTest,
-  mainModule,
-  TEST_TYPES,
-  TSCONFIG,
-  vitestConfig,
-  wranglerConfig,
-} from './templates';
+import * as templates from './templates';
 import { DEV_DEPENDENCIES, INSTALL_SCRIPTS, POOL } from './toolchain';
 import {
   type ConfigFormat,
@@ -119,23 +109,24 @@ function startProject(project: Folder, { name, format, tocsin }: PlanOptions): v
     },
     created,
   );
-  project.create(config, wranglerConfig(format, name), 'the Worker and its objects');
-  project.create('src/tocsin.ts', deploymentModule(true), 'the queue and its handlers');
+  project.create(config, templates.wranglerConfig(format, name), 'the Worker and its objects');
+  project.create('src/tocsin.ts', templates.deploymentModule(true), 'the queue and its handlers');
   const main = project.read('src/index.ts');
-  if (main === undefined) project.create('src/index.ts', mainModule('./tocsin'), 'a route that enqueues a job');
+  if (main === undefined)
+    project.create('src/index.ts', templates.mainModule('./tocsin'), 'a route that enqueues a job');
   else adaptMain(project, 'src/index.ts', main);
-  project.create('tsconfig.json', TSCONFIG, 'types of the Workers runtime');
-  project.create('vitest.config.mts', vitestConfig(config), 'tests in the Workers runtime');
+  project.create('tsconfig.json', templates.TSCONFIG, 'types of the Workers runtime');
+  project.create('vitest.config.mts', templates.vitestConfig(config), 'tests in the Workers runtime');
   // A main module of the user's own has no greetings.
   if (main === undefined) {
     project.create(
       'test/greeting.test.ts',
-      greetingTest('../src/tocsin'),
+      templates.greetingTest('../src/tocsin'),
       'a test of the route, the result and a delay',
     );
-    project.create('test/env.d.ts', TEST_TYPES, 'types of the Worker in tests');
+    project.create('test/env.d.ts', templates.TEST_TYPES, 'types of the Worker in tests');
   }
-  openLocalhost(project, GITIGNORE);
+  openLocalhost(project, templates.GITIGNORE);
 }
 
 function addToWorker(project: Folder, config: WranglerConfig, { name, tocsin }: PlanOptions): void {
@@ -178,7 +169,7 @@ function addTestPool(project: Folder, { file }: WranglerConfig): Wanted[string] 
     ['ts', 'mts', 'js', 'mjs'].map((extension) => `${name}.${extension}`),
   );
   if (configs.every((path) => project.read(path) === undefined)) {
-    project.create('vitest.config.mts', vitestConfig(file), 'tests in the Workers runtime');
+    project.create('vitest.config.mts', templates.vitestConfig(file), 'tests in the Workers runtime');
   }
   return { vitest, [POOL]: pool };
 }
@@ -254,15 +245,16 @@ function adaptMain(project: Folder, main: string, text: string): void {
   const typescript = /ts/.test(extension);
   const moduleExtension = typescript ? '.ts' : extension === '.jsx' ? '.js' : extension;
   const folder = dirname(main) === '.' ? '' : `${dirname(main)}/`;
+  const file = (name: string) => `${folder}${name}${moduleExtension}`;
   // A file of this name that has nothing to do with the queue keeps it.
   const name = ['tocsin', 'tocsin-queue'].find((one) => {
-    const there = project.read(`${folder}${one}${moduleExtension}`);
+    const there = project.read(file(one));
     return there === undefined || there.includes("'tocsin/queue'") || there.includes('"tocsin/queue"');
   });
   const adapted = adaptModule(text, main, importOf(text, name ?? 'tocsin', moduleExtension));
   if (adapted.kind === 'complete') return;
-  if (name !== undefined && !project.plan.changes.some(({ path }) => path === `${folder}${name}${moduleExtension}`)) {
-    project.create(`${folder}${name}${moduleExtension}`, deploymentModule(typescript), 'the queue and its handlers');
+  if (name !== undefined && !project.plan.changes.some(({ path }) => path === file(name))) {
+    project.create(file(name), templates.deploymentModule(typescript), 'the queue and its handlers');
   }
   if (adapted.kind === 'changed') project.change(main, adapted.text, adapted.added.join('; '));
   else project.plan.byHand.push({ path: main, why: adapted.why, lines: `${adapted.lines}\n` });
@@ -273,9 +265,9 @@ function openLocalhost(project: Folder, gitignore?: string): void {
   // wrangler reads .env only where there is no .dev.vars.
   const path = project.read('.dev.vars') === undefined && project.read('.env') !== undefined ? '.env' : '.dev.vars';
   const variables = project.read(path);
-  if (variables === undefined) project.create(path, DEV_VARS, 'no key is needed on this machine');
+  if (variables === undefined) project.create(path, templates.DEV_VARS, 'no key is needed on this machine');
   else if (!/^\s*(export\s+)?ALLOW_LOCALHOST\s*=/m.test(variables)) {
-    project.change(path, withLines(variables, DEV_VARS), 'no key is needed on this machine');
+    project.change(path, withLines(variables, templates.DEV_VARS), 'no key is needed on this machine');
   }
   const ignored = project.read('.gitignore');
   if (ignored === undefined) {
