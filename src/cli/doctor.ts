@@ -54,21 +54,12 @@ const MINUTE_MS = 60_000;
 
 const STORAGE_PAGE = 'docs/operate/capacity.md';
 
-interface Capacity {
-  /** Bytes of each job that is stored, ended or not, with everything that belongs to it. */
-  bytesPerJob: number;
-  /** Jobs that ended in the last minute. */
-  perMinute: number;
-  /** How long ended jobs can stay at this rate, ms; infinite where none ends. */
-  staysMs: number;
-}
-
-/** @returns undefined: too few jobs are stored to tell */
-function capacityOf({ storage, counts, throughput }: QueueOverview): Capacity | undefined {
+/** How long ended jobs can stay at the present rate; undefined: always, or too few are stored to tell. */
+function capacityOf({ storage, counts, throughput }: QueueOverview) {
   const jobs = Object.values(counts).reduce((sum, count) => sum + count, 0);
-  if (!storage || jobs < MIN_JOBS) return undefined;
-  const bytesPerJob = storage.bytes / jobs;
   const perMinute = throughput.processedPerMinute + throughput.failedPerMinute;
+  if (!storage || jobs < MIN_JOBS || perMinute === 0) return undefined;
+  const bytesPerJob = storage.bytes / jobs;
   return { bytesPerJob, perMinute, staysMs: ((PRUNING * storage.maxBytes) / (bytesPerJob * perMinute)) * MINUTE_MS };
 }
 
@@ -89,7 +80,7 @@ async function capacityChecks(tocsin: TocsinClient): Promise<Check[]> {
       continue;
     }
     const found = capacityOf(queue);
-    if (!found || found.staysMs === Number.POSITIVE_INFINITY) continue;
+    if (!found) continue;
     const config = await orNone(tocsin.queues.config(name), undefined);
     const wanted = parseDuration(config?.effective.retention?.completed);
     if (wanted === undefined || wanted <= found.staysMs) continue;

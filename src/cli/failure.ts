@@ -99,9 +99,7 @@ export async function orNone<T, N>(reading: Promise<T>, none: N): Promise<T | N>
 
 function fileCause(error: unknown): string | undefined {
   const { code = '', syscall } = error as NodeJS.ErrnoException;
-  return error instanceof Error && syscall !== undefined && Object.hasOwn(FILE_CAUSES, code)
-    ? FILE_CAUSES[code]
-    : undefined;
+  return error instanceof Error && syscall !== undefined ? own(FILE_CAUSES, code) : undefined;
 }
 
 function fileFailure(error: unknown): { message: string; hint?: string } | undefined {
@@ -125,10 +123,8 @@ function wordsOf(error: TocsinError, where: Where | undefined): { message: strin
   const at = where?.url ?? 'this address';
   if (code === 'network_error') {
     const start = isLocal(where) ? 'Start it with "npx tocsin dev", or set' : 'Set';
-    return {
-      message: `No queue answers at ${at}: ${causeOf(error)}.`,
-      hint: `${start} its address with --url or TOCSIN_URL.`,
-    };
+    const hint = `${start} its address with --url or TOCSIN_URL.`;
+    return { message: `No queue answers at ${at}: ${causeOf(error)}.`, hint };
   }
   if (code === 'redirected') return { message, hint: 'Set the address that it leads to with --url or TOCSIN_URL.' };
   // A queue reports errors in JSON, with a code of its own.
@@ -137,10 +133,8 @@ function wordsOf(error: TocsinError, where: Where | undefined): { message: strin
     return { message: `${at} answered ${status} without an error of the queue.`, hint };
   }
   if (code === 'invalid_response' || code === `http_${status}`) {
-    return {
-      message: `${at} is not a Tocsin queue: ${message}`,
-      hint: 'If the queue is mounted below a path, include it in the address: https://example.com/tocsin.',
-    };
+    const hint = 'If the queue is mounted below a path, include it in the address: https://example.com/tocsin.';
+    return { message: `${at} is not a Tocsin queue: ${message}`, hint };
   }
   if (error instanceof UnauthorizedError) return { message, hint: keyHint(error, where) };
   // A terminal shows no details of an answer.

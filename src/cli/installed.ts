@@ -5,8 +5,7 @@ import { join } from 'node:path';
 /** Loads a package from `first`, the project in this folder, or beside this program; undefined: not installed. */
 export function installed<T>(name: string, first: readonly string[] = []): T | undefined {
   for (const from of [...first, join(process.cwd(), 'package.json'), import.meta.url]) {
-    const require = createRequire(from);
-    if (pathFrom(from, name) !== undefined) return require(name) as T;
+    if (pathFrom(from, name) !== undefined) return createRequire(from)(name) as T;
   }
   return undefined;
 }

@@ -111,12 +111,7 @@ export function shellWord(name: string): string {
   return /^[\w@%+=:,./-]+$/.test(name) ? name : `'${name.replaceAll("'", "'\\''")}'`;
 }
 
-const UNITS = [
-  ['d', 86_400_000],
-  ['h', 3_600_000],
-  ['m', 60_000],
-  ['s', 1000],
-] as const;
+const UNITS = Object.entries({ d: 86_400_000, h: 3_600_000, m: 60_000, s: 1000 });
 
 /** A length of time in its two largest units: `3d4h`, `12m5s`, `40s`. */
 export function lengthText(ms: number): string {

@@ -1,37 +1,27 @@
 import type { Deployment } from '../client/server';
 
-export interface SettingsLine {
-  name: 'place' | 'handlers' | 'queues' | 'limits' | 'schedules' | 'webhooks' | 'alerts';
-  message: string;
-}
-
-export function settingsLines(deployment: Deployment): SettingsLine[] {
+/** What a deployment declares, a line for each kind. */
+export function settingsLines(deployment: Deployment): { name: string; message: string }[] {
   const { dataLocation, handlers, queues, queuesTotal, limits, crons, webhooks = [], alerts = [] } = deployment;
   const outside = 'not the Worker, its logs, webhooks and analytics';
   const more = queuesTotal - queues.length;
-  const lines: SettingsLine[] = [
-    { name: 'place', message: dataLocation ? `${dataLocation}: all queues and settings; ${outside}` : '' },
-    { name: 'handlers', message: handlers.join(', ') },
-    {
-      name: 'queues',
-      message: namesText(
-        queues.map(({ name }) => name),
-        queues.flatMap(({ name, changed }) => changed.map((setting) => `${name}.${setting}`)),
-        more > 0 ? `and ${more} more` : '',
-      ),
-    },
-    {
-      name: 'limits',
-      message: namesText(
-        limits.map(({ key }) => key),
-        limits.flatMap(({ key, override }) => (override ? [key] : [])),
-      ),
-    },
-    { name: 'schedules', message: statesText(crons.map((one) => ({ ...one, active: one.enabled }))) },
-    { name: 'webhooks', message: statesText(webhooks) },
-    { name: 'alerts', message: statesText(alerts) },
-  ];
-  return lines.filter(({ message }) => message !== '');
+  const lines = {
+    place: dataLocation ? `${dataLocation}: all queues and settings; ${outside}` : '',
+    handlers: handlers.join(', '),
+    queues: namesText(
+      queues.map(({ name }) => name),
+      queues.flatMap(({ name, changed }) => changed.map((setting) => `${name}.${setting}`)),
+      more > 0 ? `and ${more} more` : '',
+    ),
+    limits: namesText(
+      limits.map(({ key }) => key),
+      limits.flatMap(({ key, override }) => (override ? [key] : [])),
+    ),
+    schedules: statesText(crons.map((one) => ({ ...one, active: one.enabled }))),
+    webhooks: statesText(webhooks),
+    alerts: statesText(alerts),
+  };
+  return Object.entries(lines).flatMap(([name, message]) => (message === '' ? [] : [{ name, message }]));
 }
 
 /** What operators may change, delete and switch off. */

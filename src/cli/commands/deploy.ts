@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Command } from 'commander';
 import type { Deployment } from '../../client/server';
+import { parseObject } from '../../job/envelope/fields';
 import { TocsinError, UnauthorizedError } from '../../producer/errors';
 import { action, list, print } from '../command';
 import { type ConnectionOptions, connect, endpointOf } from '../connection';
@@ -48,20 +49,12 @@ export function notInEffect(url: string, { problems = [] }: Deployment): CliErro
 export function deployedAt(file: string): string | undefined {
   if (!existsSync(file)) return undefined;
   for (const line of readFileSync(file, 'utf8').split('\n').reverse()) {
-    const { type, targets } = entryOf(line);
+    const { type, targets } = parseObject(line) ?? {};
     if (type !== 'deploy' || !Array.isArray(targets)) continue;
     const urls = targets.flatMap((target) => addressOf(String(target)) ?? []);
     return urls[0];
   }
   return undefined;
-}
-
-function entryOf(line: string): { type?: unknown; targets?: unknown } {
-  try {
-    return JSON.parse(line) ?? {};
-  } catch {
-    return {};
-  }
 }
 
 /** The URL of a target like `shop.example.com (custom domain)`; undefined for schedules, queues and wildcards. */

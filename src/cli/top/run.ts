@@ -61,8 +61,7 @@ export async function runTop({ api, session, place, url, screen, color, now }: T
   let drawn: string[] = [];
   let state: TopState;
   let waiting: QueueEvent[] = [];
-  const timers = new Set<ReturnType<typeof setTimeout>>();
-  const pending: Partial<Record<'frame' | 'batch', true>> = {};
+  const timers = new Map<'frame' | 'batch', NodeJS.Timeout>();
   let end: (exitCode: number) => void = () => undefined;
   let crash: (error: unknown) => void = () => undefined;
   const ended = new Promise<number>((resolve, reject) => {
@@ -72,14 +71,12 @@ export async function runTop({ api, session, place, url, screen, color, now }: T
 
   /** Later, once, however often it is asked for until then. */
   const soon = (what: 'frame' | 'batch', ms: number, work: () => void) => {
-    if (pending[what]) return;
-    pending[what] = true;
-    const timer = setTimeout(() => {
-      delete pending[what];
-      timers.delete(timer);
+    if (timers.has(what)) return;
+    const later = () => {
+      timers.delete(what);
       work();
-    }, ms);
-    timers.add(timer);
+    };
+    timers.set(what, setTimeout(later, ms));
   };
 
   const draw = () => {
@@ -133,7 +130,7 @@ export async function runTop({ api, session, place, url, screen, color, now }: T
     return await ended;
   } finally {
     clearInterval(ticking);
-    for (const timer of timers) clearTimeout(timer);
+    for (const timer of timers.values()) clearTimeout(timer);
     giveBack();
   }
 }
