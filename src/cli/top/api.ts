@@ -1,7 +1,8 @@
 /** The calls of `top`: reads that are repeated after a failure, writes that are not, and events as they happen. */
 import { TocsinClient } from '../../client/client';
 import type { QueueEvent } from '../../client/follow';
-import { type Endpoint, requestsTo } from '../connection';
+import { requestsTo } from '../connection';
+import type { Endpoint } from '../failure';
 
 export interface Write {
   method: 'POST' | 'PATCH' | 'DELETE';

@@ -105,13 +105,10 @@ export function viewOf({ answer, place, row, index }: TopState, now: number): Vi
 }
 
 function isMeant({ id, cells }: Row, words: string): boolean {
-  const text = [id, ...cells.map((cell) => (typeof cell === 'object' ? cell.text : String(cell)))]
-    .join(' ')
-    .toLowerCase();
-  return words
-    .toLowerCase()
-    .split(/\s+/)
-    .every((word) => text.includes(word));
+  const shown = cells.map((cell) => (typeof cell === 'object' ? cell.text : cell));
+  const text = [id, ...shown].join(' ').toLowerCase();
+  const wanted = words.toLowerCase().split(/\s+/);
+  return wanted.every((word) => text.includes(word));
 }
 
 /** What can be done here and now, and with what. */

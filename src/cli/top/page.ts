@@ -1,6 +1,7 @@
 import type { QueueEvent } from '../../client/follow';
 import { parametersFrom } from '../../client/pages';
 import type { Scope } from '../../job/access';
+import { defined } from '../../job/envelope/fields';
 import { lengthText, whenText } from '../output';
 import type { Layout, Column as ViewColumn } from '../views';
 import { JOB_STATES } from '../views';
@@ -103,9 +104,7 @@ export function listOf<Item>(
   about: (item: Item) => Omit<Row, 'cells'>,
 ): Pick<Listing, 'columns' | 'rows'> {
   return {
-    columns: columns.map(([label, , { rank = 0, end, most } = {}]) => {
-      return { label, rank, ...(end && { end }), ...(most && { most }) };
-    }),
+    columns: columns.map(([label, , { rank = 0, end, most } = {}]) => defined({ label, rank, end, most })),
     rows: items.map((item) => ({
       ...about(item),
       cells: columns.map(([, cell, layout]) => cellOf(cell(item, now), layout?.is)),

@@ -157,13 +157,10 @@ function search(state: TopState, text: string, key: string): Next {
 const letter = (key: string): string => ([...key].length === 1 ? key : '');
 
 function wanted(state: TopState, wish: Wish): Next {
-  if (isAtOnce(wish)) {
-    const notice = { text: foreign(`${wishText(wish)} …`), tone: 'plain' } as const;
-    return { state: { ...state, notice }, effects: [{ do: 'act', wish }] };
-  }
-  if (isCounted(wish)) {
-    const notice = { text: 'Counting …', tone: 'plain' } as const;
-    return { state: { ...state, notice }, effects: [{ do: 'preview', wish }] };
-  }
+  const begin = (what: 'act' | 'preview', text: string): Next => {
+    return { state: { ...state, notice: { text, tone: 'plain' } }, effects: [{ do: what, wish }] };
+  };
+  if (isAtOnce(wish)) return begin('act', foreign(`${wishText(wish)} …`));
+  if (isCounted(wish)) return begin('preview', 'Counting …');
   return stay({ ...state, mode: { kind: 'ask', wish, question: questionOf(wish) } });
 }

@@ -38,12 +38,8 @@ export function renderWhole(state: TopState, width: number, now: number): Line[]
   const lines = [[{ text: pageOf(state.place.page).title, tone: 'strong' as const }], ...factLines(listing.facts)];
   if (listing.rows.length === 0) return [...lines, [], [plain(listing.empty)]];
   const shape = shapeOf(listing.columns, view.rows, width, 0);
-  return [
-    ...lines,
-    [],
-    headLine(listing.columns, shape),
-    ...view.rows.map((row) => rowLine(row, listing.columns, shape)),
-  ];
+  const rows = view.rows.map((row) => rowLine(row, listing.columns, shape));
+  return [...lines, [], headLine(listing.columns, shape), ...rows];
 }
 
 /** Shows the keys of the tabs when they work: after `g`. */

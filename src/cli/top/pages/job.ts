@@ -13,17 +13,14 @@ export const job = definePage<Story>({
   load: async (api, { name = '' }) => await api.get<Story>(`${pathTo`/admin/jobs/${name}`}?timeline=true`),
   show: (story, _, now) => {
     const { reason, text, hint } = explain(story, {}, now);
+    const factOf = (name: string, value: unknown) =>
+      name === 'state' ? stateCell(story.state) : foreign(valueText(name === 'args' ? story.args : value));
     const known = jobFacts(story, undefined, now).filter(([, value]) => value !== undefined && value !== '');
     return {
       facts: [
         [reason.replaceAll('_', ' '), { text: foreign(text), tone: 'strong' }],
         ['', hint ? faint(foreign(hint)) : undefined],
-        ...known.map(([name, value]): Fact => {
-          return [
-            name,
-            name === 'state' ? stateCell(story.state) : foreign(valueText(name === 'args' ? story.args : value)),
-          ];
-        }),
+        ...known.map(([name, value]): Fact => [name, factOf(name, value)]),
         ['took', story.attempts.length > 0 ? story.attempts.map(attemptText).join(' · ') : undefined],
         ['parent', story.parent ? foreign(`${story.parent.id} ${story.parent.type ?? ''}`) : undefined],
       ],
@@ -47,16 +44,8 @@ const attemptText = ({ attempt, state, durationMs, workerId }: Story['attempts']
   );
 
 function entryRow({ at, kind, ...members }: Story['timeline'][number], index: number, story: Story, now: number): Row {
-  const before = story.timeline[index - 1]?.at ?? at;
-  return {
-    id: `${index}`,
-    cells: [
-      faint(whenText(at, now) ?? ''),
-      `+${msText(Date.parse(at) - Date.parse(before))}`,
-      kindCell(kind),
-      detailOf(members),
-    ],
-  };
+  const since = msText(Date.parse(at) - Date.parse(story.timeline[index - 1]?.at ?? at));
+  return { id: `${index}`, cells: [faint(whenText(at, now) ?? ''), `+${since}`, kindCell(kind), detailOf(members)] };
 }
 
 function kindCell(kind: string): Cell {

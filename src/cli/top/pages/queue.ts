@@ -30,18 +30,15 @@ export const queue = definePage<QueueAnswer>({
   receive: (answer, events, { name }) => {
     const change = receiveJobs(answer, events, name);
     const isHere = events.some(({ data }) => data.queue === name);
-    return isHere && !change.reload
-      ? { ...change, ask: [...(change.ask ?? []), QUEUE_ITSELF + answer.queue.name] }
-      : change;
+    if (!isHere || change.reload) return change;
+    return { ...change, ask: [...(change.ask ?? []), QUEUE_ITSELF + answer.queue.name] };
   },
   ask: async (api, names) => {
     const itself = names.find((name) => name.startsWith(QUEUE_ITSELF))?.slice(QUEUE_ITSELF.length);
+    const ids = names.filter((name) => !name.startsWith(QUEUE_ITSELF));
     const [found, change] = await Promise.all([
       itself === undefined ? undefined : api.get<QueueAnswer['queue']>(find(itself)),
-      askJobs(
-        api,
-        names.filter((name) => !name.startsWith(QUEUE_ITSELF)),
-      ),
+      askJobs(api, ids),
     ]);
     return (answer) => ({ ...answer, ...change(answer), queue: found ?? answer.queue });
   },
