@@ -32,7 +32,7 @@ export const apply = action(
 );
 
 /** What is in effect now, a line for each kind. */
-export function appliedText(url: string, deployment: Deployment): string {
+function appliedText(url: string, deployment: Deployment): string {
   const lines = settingsLines(deployment);
   if (lines.length === 0) return `The code deployed at ${url} declares nothing.`;
   const declared = facts(lines.map(({ name, message }) => [name, message]));
@@ -40,7 +40,7 @@ export function appliedText(url: string, deployment: Deployment): string {
 }
 
 /** A part of it is refused, or another version has declared something else meanwhile, as while a deploy continues. */
-export function notInEffect(url: string, { problems = [] }: Deployment): CliError {
+function notInEffect(url: string, { problems = [] }: Deployment): CliError {
   const why = problems.length > 0 ? `: ${problems.join(' ')}` : '.';
   return new CliError(`What the code at ${url} declares is not in effect${why}`, 'Then try again: npx tocsin apply');
 }
@@ -51,8 +51,7 @@ export function deployedAt(file: string): string | undefined {
   for (const line of readFileSync(file, 'utf8').split('\n').reverse()) {
     const { type, targets } = parseObject(line) ?? {};
     if (type !== 'deploy' || !Array.isArray(targets)) continue;
-    const urls = targets.flatMap((target) => addressOf(String(target)) ?? []);
-    return urls[0];
+    return targets.flatMap((target) => addressOf(String(target)) ?? [])[0];
   }
   return undefined;
 }
@@ -96,7 +95,9 @@ export function deployCommand(terminal: Terminal): Command {
         ]);
         return print(terminal, options.json, { url, inEffect: null }, () => unconfirmed);
       }
-      const deployment = await applyTo(url, options, terminal, began);
+      const { server } = connect({ ...options, url }, terminal);
+      const isNew = ({ appliedAt }: Deployment) => appliedAt !== null && Date.parse(appliedAt) >= began;
+      const deployment = await persistently(() => server.applyDeployment(), isNew);
       print(terminal, options.json, { url, ...deployment }, () => appliedText(url, deployment));
       if (!deployment.inEffect) throw notInEffect(url, deployment);
     });
@@ -131,17 +132,6 @@ async function awaken(url: string): Promise<void> {
       throw new CliError(`${url} answered ${answer.status}.`, 'Check the deployment with: npx tocsin doctor');
   };
   await persistently(ask, () => true);
-}
-
-async function applyTo(
-  url: string,
-  options: ConnectionOptions,
-  terminal: Terminal,
-  began: number,
-): Promise<Deployment> {
-  const { server } = connect({ ...options, url }, terminal);
-  const isNew = ({ appliedAt }: Deployment) => appliedAt !== null && Date.parse(appliedAt) >= began;
-  return await persistently(() => server.applyDeployment(), isNew);
 }
 
 /** Asks until the answer is as wanted, or there is no point in asking on. @throws {Error} the last failure */

@@ -33,11 +33,7 @@ export const token = action(
 
 const NOTICE = {
   reason: ['--reason <text>', 'reason, shown where jobs wait', condition],
-  duration: [
-    '--for <duration>',
-    'end maintenance after this time: 20m, PT1H',
-    (text: string) => condition(text) as Duration | undefined,
-  ],
+  duration: ['--for <duration>', 'end maintenance after this time: 20m, PT1H', condition],
 } as const;
 
 export const maintenance = resource(
@@ -50,7 +46,8 @@ export const maintenance = resource(
       'on',
       'start maintenance: no job starts, no schedule fires; jobs are still accepted',
       { flags: NOTICE },
-      async (opened) => stateOf(opened, await opened.tocsin.maintenance.begin(opened.members)),
+      async (opened) =>
+        stateOf(opened, await opened.tocsin.maintenance.begin(opened.members as { duration?: Duration })),
     ),
     action('off', 'end maintenance', {}, async (opened) => stateOf(opened, await opened.tocsin.maintenance.end())),
   ],

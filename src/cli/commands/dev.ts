@@ -8,7 +8,7 @@ import { Command } from 'commander';
 import { integer, print } from '../command';
 import { DEFAULT_URL } from '../connection';
 import { CliError, EXIT } from '../failure';
-import { ANYWHERE, type Front, openFront } from '../front';
+import { ANYWHERE, openFront } from '../front';
 import { optionIn } from '../option';
 import type { Terminal } from '../output';
 import { runnableWrangler } from '../project/wrangler';
@@ -86,19 +86,13 @@ export function devCommand(terminal: Terminal): Command {
 }
 
 /** The proxy and the remaining arguments; over HTTPS there is no proxy, because certificates keep out strangers. */
-async function frontFor(
-  { values }: WranglerConfig,
-  port: number,
-  given: readonly string[],
-): Promise<(Front & { more: string[] }) | undefined> {
+async function frontFor({ values }: WranglerConfig, port: number, given: readonly string[]) {
   const protocol = optionIn(given, '--local-protocol').value ?? values.dev?.local_protocol;
   if (protocol === 'https') return undefined;
   const { value: ip = values.dev?.ip, rest } = optionIn(given, '--ip');
   try {
-    return {
-      ...(await openFront(port, typeof ip === 'string' ? ip : undefined, sourceFrames(process.cwd()))),
-      more: rest,
-    };
+    const front = await openFront(port, typeof ip === 'string' ? ip : undefined, sourceFrames(process.cwd()));
+    return { ...front, more: rest };
   } catch (error) {
     throw new CliError(error instanceof Error ? error.message : String(error), 'Choose another port with --port.');
   }
@@ -117,9 +111,7 @@ async function isFree(port: number): Promise<boolean> {
     const server = createServer();
     const taken = await new Promise<boolean>((resolve) => {
       // A machine without IPv6 has that port free.
-      server.once('error', (error: NodeJS.ErrnoException) =>
-        resolve(error.code === 'EADDRINUSE' || error.code === 'EACCES'),
-      );
+      server.once('error', ({ code = '' }: NodeJS.ErrnoException) => resolve(/^(EADDRINUSE|EACCES)$/.test(code)));
       server.listen(port, host, () => server.close(() => resolve(false)));
     });
     if (taken) return false;
@@ -156,14 +148,12 @@ async function announce(url: string, terminal: Terminal, { open, json }: Options
   if (open && terminal.interactive) openBrowser(url);
 }
 
+/** The program that opens an address, with its arguments before that; elsewhere it is xdg-open. */
+const OPENERS: Readonly<Record<string, readonly string[]>> = { darwin: ['open'], win32: ['cmd', '/c', 'start', ''] };
+
 function openBrowser(url: string): void {
-  const [command, ...args] =
-    process.platform === 'darwin'
-      ? ['open', url]
-      : process.platform === 'win32'
-        ? ['cmd', '/c', 'start', '', url]
-        : ['xdg-open', url];
-  const child = spawn(command as string, args, { stdio: 'ignore', detached: true });
+  const [command = '', ...args] = OPENERS[process.platform] ?? ['xdg-open'];
+  const child = spawn(command, [...args, url], { stdio: 'ignore', detached: true });
   // The address is printed; nothing is lost.
   child.once('error', () => undefined);
   child.unref();

@@ -1,6 +1,7 @@
 /** `tocsin init`, which is also what `npm create tocsin` runs */
 
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { isCancel, select, text } from '@clack/prompts';
@@ -37,20 +38,17 @@ const OF_THE_CALL = /^(npm_(lifecycle|package|command|config_local)|INIT_CWD)/;
 /** Runs `install` in a folder. @param quiet print nothing @throws {CliError} when it fails */
 async function install(folder: string, env: Terminal['env'], quiet: boolean): Promise<void> {
   const manager = managerOf(folder, env);
-  const code = await new Promise<number>((resolve) => {
-    const child = spawn(manager, ['install'], {
-      cwd: folder,
-      env: Object.fromEntries(Object.entries(env).filter(([name]) => !OF_THE_CALL.test(name))),
-      stdio: ['ignore', quiet ? 'ignore' : 'inherit', 'inherit'],
-      // On Windows package managers are scripts.
-      shell: process.platform === 'win32',
-    });
-    child.once('error', () => resolve(127));
-    child.once('exit', (exit) => resolve(exit ?? 1));
+  const child = spawn(manager, ['install'], {
+    cwd: folder,
+    env: Object.fromEntries(Object.entries(env).filter(([name]) => !OF_THE_CALL.test(name))),
+    stdio: ['ignore', quiet ? 'ignore' : 'inherit', 'inherit'],
+    // On Windows package managers are scripts.
+    shell: process.platform === 'win32',
   });
+  const [code] = (await once(child, 'exit').catch(() => [127])) as [number | null];
   if (code === 0) return;
   const hint = 'All files are written. Install the dependencies by hand.';
-  throw new CliError(`"${manager} install" exited with code ${code}.`, hint);
+  throw new CliError(`"${manager} install" exited with code ${code ?? 1}.`, hint);
 }
 
 interface Options {
@@ -92,21 +90,15 @@ export function initCommand(terminal: Terminal, version: string, folder: string 
     const plan = planInit(path, { name, format, tocsin: options.tocsin ?? originFor(path) ?? `^${version}` });
     if (asks && plan.changes.length > 0) {
       terminal.out(`${planText(plan)}\n`);
-      if (!options.dryRun) await agree(terminal, 'Write these files?');
+      if (!options.dryRun && !(await terminal.confirm('Write these files?'))) throw declined();
     }
     if (!options.dryRun) {
       write(path, plan);
       if (plan.install && options.install) await install(path, terminal.env, options.json === true);
     }
     const { existing, changes, kept, byHand } = plan;
-    const answer = {
-      folder: path,
-      existing,
-      changes: changes.map(({ path, action, note }) => ({ path, action, note })),
-      kept,
-      by_hand: byHand,
-      written: !options.dryRun,
-    };
+    const listed = changes.map(({ path, action, note }) => ({ path, action, note }));
+    const answer = { folder: path, existing, changes: listed, kept, by_hand: byHand, written: !options.dryRun };
     print(terminal, options.json, answer, () => {
       const done = asks && plan.changes.length > 0 ? '' : planText(plan);
       return [done, options.dryRun ? '' : nextText(path, plan, options.install, terminal)].filter(Boolean).join('\n\n');
@@ -181,10 +173,6 @@ async function askFormat(): Promise<ConfigFormat> {
     { value: 'toml' as const, label: 'wrangler.toml' },
   ];
   return answered(await select({ message: 'Which configuration?', options }));
-}
-
-async function agree(terminal: Terminal, message: string): Promise<void> {
-  if (!(await terminal.confirm(message))) throw declined();
 }
 
 function answered<T>(value: T): Exclude<T, symbol> {

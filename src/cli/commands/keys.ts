@@ -31,11 +31,7 @@ const RIGHTS = {
 } as const;
 
 const OVERLAP = {
-  overlap: [
-    '--overlap <duration>',
-    'time that the old secret still works: 24h; default: none',
-    (text: string) => text as Duration,
-  ],
+  overlap: ['--overlap <duration>', 'time that the old secret still works: 24h; default: none'],
 } as const;
 
 /** The secret has a line of its own, so that it can be copied. */
@@ -71,7 +67,7 @@ export const keys = resource(
       'rotate',
       'replace the secret of a key and print the new one once',
       { flags: OVERLAP },
-      async ({ tocsin, members }, id) => shownOnce(await tocsin.keys.rotate(id, members)),
+      async ({ tocsin, members }, id) => shownOnce(await tocsin.keys.rotate(id, members as { overlap?: Duration })),
     ),
     removal('the key', ({ tocsin }, id = '') => tocsin.keys.delete(id), {
       name: 'revoke',

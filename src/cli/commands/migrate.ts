@@ -10,10 +10,7 @@ import { ProgressLine } from '../transfer/progress';
 /** The report. @param isDry nothing was sent */
 function reportText(tally: Tally, isDry: boolean): string {
   const { jobs, schedules, places, remarks, left, refused } = tally.report();
-  const rows = places.map((place) => [
-    ...[place.fromQueue, place.name, place.queue, place.type],
-    ...[place.jobs, place.schedules],
-  ]);
+  const rows = places.map((place) => Object.values(place));
   const more = tally.failures - refused.length;
   const parts = [
     rows.length > 0 ? table(['THEIR QUEUE', 'NAME', 'QUEUE', 'TYPE', 'JOBS', 'SCHEDULES'], rows) : '',
