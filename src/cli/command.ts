@@ -2,8 +2,8 @@
 import { Argument, Command, InvalidArgumentError, Option } from 'commander';
 import type { TocsinClient } from '../client/client';
 import { wired } from '../producer/names';
-import { type ConnectionOptions, connect, type Endpoint, endpointOf, requestsTo, warner } from './connection';
-import { CliError, usageError } from './failure';
+import { type ConnectionOptions, connect, endpointOf, requestsTo, warner } from './connection';
+import { CliError, type Endpoint, usageError } from './failure';
 import { jsonText, printable, type Terminal } from './output';
 
 export interface Session {

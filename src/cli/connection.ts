@@ -2,7 +2,7 @@
 import { TocsinClient } from '../client/client';
 import { createRequests, type Requests } from '../client/requests';
 import { createSend } from '../client/transport';
-import { usageError, type Where } from './failure';
+import { type Endpoint, usageError } from './failure';
 import { notice, type Terminal } from './output';
 
 export const DEFAULT_URL = 'http://localhost:8787';
@@ -12,8 +12,6 @@ export interface ConnectionOptions {
   key?: string;
   json?: boolean;
 }
-
-export type Endpoint = Where;
 
 /** Address and key, from the options or the environment. */
 export function endpointOf(options: ConnectionOptions, env: Terminal['env']): Endpoint {

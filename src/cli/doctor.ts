@@ -10,8 +10,7 @@ import { parseDuration } from '../job/duration';
 import { defined } from '../job/envelope/fields';
 import { own } from '../job/own';
 import { TocsinError, UnauthorizedError } from '../producer/errors';
-import type { Endpoint } from './connection';
-import { CliError, failureOf, orNone } from './failure';
+import { CliError, type Endpoint, failureOf, orNone } from './failure';
 import { lengthText, shellWord } from './output';
 import { builtBy, FRAMEWORKS_PAGE } from './project/frameworks';
 import { adaptModule } from './project/main-module';
@@ -234,9 +233,8 @@ export async function serverChecks(tocsin: TocsinClient, endpoint: Endpoint, ver
     if (health.status !== 'ok') {
       // A server of an earlier version gives no reason.
       const { reason }: { reason?: { message: string } } = health.backend;
-      return [
-        failed('server', `${url} answers, but is not well. ${reason?.message ?? 'It cannot reach its objects.'}`),
-      ];
+      const why = reason?.message ?? 'It cannot reach its objects.';
+      return [failed('server', `${url} answers, but is not well. ${why}`)];
     }
   } catch (error) {
     if (!(error instanceof TocsinError)) throw error;
@@ -274,10 +272,8 @@ function settingsChecks(found: Deployment | undefined, now: Deployment | undefin
   }
   if (found?.inEffect !== false) return lines;
   const message = 'What the code declares took effect only with this check: no request has come since the deploy.';
-  return [
-    ...lines,
-    warned('settings', message, 'Deploy with "npx tocsin deploy", or run "npx tocsin apply" after a deploy.'),
-  ];
+  const hint = 'Deploy with "npx tocsin deploy", or run "npx tocsin apply" after a deploy.';
+  return [...lines, warned('settings', message, hint)];
 }
 
 /** The handlers in the Worker of the queue, as a target; what they take is among the settings. */
@@ -322,7 +318,6 @@ async function keyChecks(tocsin: TocsinClient, endpoint: Endpoint): Promise<Chec
     }
   }
   if (missing.length === 0) return [ok('key', 'may read jobs and queues')];
-  return [
-    warned('key', `This key lacks ${missing.join(' and ')}.`, 'Some commands need more: see docs/start/deploy.md.'),
-  ];
+  const hint = 'Some commands need more: see docs/start/deploy.md.';
+  return [warned('key', `This key lacks ${missing.join(' and ')}.`, hint)];
 }

@@ -41,13 +41,13 @@ export interface PrintedFailure {
 }
 
 /** Where the queue was looked for, and with which key. */
-export interface Where {
+export interface Endpoint {
   url: string;
   key?: string | undefined;
 }
 
 /** Any error in the words of the command line. */
-export function failureOf(error: unknown, where?: Where): PrintedFailure {
+export function failureOf(error: unknown, where?: Endpoint): PrintedFailure {
   if (error instanceof CliError) {
     const { code, message, hint, exitCode } = error;
     return defined({ code, message, hint, exitCode });
@@ -118,7 +118,7 @@ function missingFolder(path: string): { message: string; hint: string } | undefi
   return { message: `There is no folder ${folder}.`, hint: 'Create it, or name another path.' };
 }
 
-function wordsOf(error: TocsinError, where: Where | undefined): { message: string; hint: string | undefined } {
+function wordsOf(error: TocsinError, where: Endpoint | undefined): { message: string; hint: string | undefined } {
   const { code, status, message } = error;
   const at = where?.url ?? 'this address';
   if (code === 'network_error') {
@@ -145,7 +145,7 @@ function wordsOf(error: TocsinError, where: Where | undefined): { message: strin
   return { message, hint: error.hint };
 }
 
-function keyHint({ status, hint, message }: UnauthorizedError, where: Where | undefined): string | undefined {
+function keyHint({ status, hint, message }: UnauthorizedError, where: Endpoint | undefined): string | undefined {
   if (status === 403) return `This key lacks a scope.${hint ? ` ${hint}` : ''}`;
   // Whatever key is given: it has none.
   if (/no API key/.test(message)) return hint;
@@ -158,7 +158,7 @@ function keyHint({ status, hint, message }: UnauthorizedError, where: Where | un
   return `Pass a key with --key or TOCSIN_KEY.${local}`;
 }
 
-function isLocal(where: Where | undefined): boolean {
+function isLocal(where: Endpoint | undefined): boolean {
   const host = where && URL.canParse(where.url) ? new URL(where.url).hostname : '';
   return /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$|\.localhost$/.test(host);
 }

@@ -44,18 +44,9 @@ export function table(head: readonly string[], rows: readonly (readonly unknown[
   );
   const numeric = head.map((_, column) => rows.length > 0 && rows.every((row) => typeof row[column] === 'number'));
   const widths = head.map((_, column) => Math.max(...cells.map((row) => row[column]?.length ?? 0)));
-  return cells
-    .map((row) =>
-      row
-        .map((cell, column) => {
-          const width = widths[column] ?? 0;
-          if (numeric[column]) return cell.padStart(width);
-          return column === row.length - 1 ? cell : cell.padEnd(width);
-        })
-        .join('  ')
-        .trimEnd(),
-    )
-    .join('\n');
+  const padded = (cell: string, column: number) =>
+    numeric[column] ? cell.padStart(widths[column] ?? 0) : cell.padEnd(widths[column] ?? 0);
+  return cells.map((row) => row.map(padded).join('  ').trimEnd()).join('\n');
 }
 
 export type Fact = readonly [name: string, value: unknown];
@@ -96,6 +87,9 @@ export const printable = (text: string): string => text.replace(STEERING, '�')
 
 /** {@link printable} text on one line: a line end could pass for the end of the message. */
 export const onOneLine = (text: string): string => printable(text.replace(/\s+/g, ' '));
+
+/** Parts of a line, none of which ends it. */
+export const lineOf = (parts: readonly unknown[]): string => parts.join('  ').replace(/\s*\n\s*/g, ' ');
 
 /** JSON on one line, in which these characters are escaped. */
 export function jsonText(value: unknown): string {

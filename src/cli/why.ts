@@ -2,7 +2,7 @@
 import type { JobLogLine, JobProgress, JobStep } from '../client/jobs';
 import type { WaitingReason } from '../job/waiting';
 import type { EnvelopeWaiting, JobEnvelope } from '../producer/envelope';
-import { lengthText, readable, shellWord, textOf, timeText, whenText } from './output';
+import { lengthText, lineOf, readable, shellWord, textOf, timeText, whenText } from './output';
 
 /** The explanation, as `--json` shows it beside the job. */
 export interface Explanation {
@@ -113,12 +113,9 @@ export function jobFacts(
     ['undoes', job.meta?.undo_of],
     ['progress', progress && progressText(progress)],
     ['result', job.result],
-    ...errors
-      .slice(-3)
-      .map((error): [string, string] => [
-        `error ${error.attempt}`,
-        `${error.type}: ${error.message.split('\n')[0]} (${whenText(error.occurredAt, now)})`,
-      ]),
+    ...errors.slice(-3).map(({ attempt, type, message, occurredAt }): [string, string] => {
+      return [`error ${attempt}`, `${type}: ${message.split('\n')[0]} (${whenText(occurredAt, now)})`];
+    }),
   ];
 }
 
@@ -152,8 +149,5 @@ export function stepText(step: JobStep, now: number): string {
 /** A line of the log: `10:14:59.289  INFO   sent  {"to":"ada"}` */
 export function logText({ at, level, message, fields }: JobLogLine): string {
   const parts = [new Date(at).toISOString(), level.toUpperCase().padEnd(5), message, fields && textOf(fields)];
-  return parts
-    .filter(Boolean)
-    .join('  ')
-    .replace(/\s*\n\s*/g, ' ');
+  return lineOf(parts.filter(Boolean));
 }

@@ -4,7 +4,7 @@ import type { JobResult } from '../../client/jobs';
 import { own } from '../../job/own';
 import { action, integer, list } from '../command';
 import { failureOf } from '../failure';
-import { notice, printable, textOf } from '../output';
+import { lineOf, notice, printable, textOf } from '../output';
 
 const FLAGS = {
   queue: ['--queue <name>', 'only this queue; a list, or several times', list],
@@ -110,10 +110,5 @@ export function eventLine({ time, type, subject, data }: QueueEvent): string {
   );
   const members = rest.map(([name, value]) => `${name}=${shortened(textOf(value))}`);
   const parts = [clock, type.padEnd(14), data.queue, data.job_type, subject, ...members];
-  return printable(
-    parts
-      .filter((part) => part !== undefined)
-      .join('  ')
-      .replace(/\s*\n\s*/g, ' '),
-  );
+  return printable(lineOf(parts.filter((part) => part !== undefined)));
 }

@@ -203,7 +203,8 @@ function extendConfig(project: Folder, config: WranglerConfig): void {
     if (needs.classes.length === 0 && needs.flags.length === 0) continue;
     const text = withQueue(extended, needs, env);
     if (text === undefined) {
-      project.plan.byHand.push(linesFor(extended, needs, env));
+      const why = `${env === undefined ? '' : `for env.${env}, `}it cannot be extended without rewriting it`;
+      project.plan.byHand.push({ path: config.file, why, lines: partLines(extended, needs, env) });
       continue;
     }
     extended = readConfig(config.file, text);
@@ -215,12 +216,6 @@ function extendConfig(project: Folder, config: WranglerConfig): void {
 
 const flagsIn = ({ flags }: ConfigNeeds) =>
   `the flag${flags.length > 1 ? 's' : ''} ${flags.map(({ flag }) => flag).join(', ')}`;
-
-function linesFor(config: WranglerConfig, needs: ConfigNeeds, env: string | undefined): ByHand {
-  const where = env === undefined ? '' : `for env.${env}, `;
-  const why = `${where}it cannot be extended without rewriting it`;
-  return { path: config.file, why, lines: partLines(config, needs, env) };
-}
 
 function partLines(config: WranglerConfig, { flags, classes }: ConfigNeeds, env: string | undefined): string {
   const missing = flags.map(({ flag }) => JSON.stringify(flag)).join(', ');
