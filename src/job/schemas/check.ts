@@ -15,30 +15,16 @@ const MAX_UNFOLDED = 10_000;
 /** States of all patterns of a schema, which are kept in memory. */
 const MAX_STATES = 20_000;
 
+type Nesting = 'one' | 'list' | 'named';
+const nesting = (kind: Nesting, keywords: string) => keywords.split(' ').map((name) => [name, kind] as const);
+
 /** Where subschemas lie below a keyword: it is one, or there are many in a list or by name. */
-const NESTED: Readonly<Record<string, 'one' | 'list' | 'named'>> = {
-  not: 'one',
-  if: 'one',
-  // biome-ignore lint/suspicious/noThenProperty: the name of a keyword
-  then: 'one',
-  else: 'one',
-  contains: 'one',
-  propertyNames: 'one',
-  items: 'one',
-  additionalItems: 'one',
-  unevaluatedItems: 'one',
-  additionalProperties: 'one',
-  unevaluatedProperties: 'one',
-  allOf: 'list',
-  anyOf: 'list',
-  oneOf: 'list',
-  prefixItems: 'list',
-  properties: 'named',
-  patternProperties: 'named',
-  dependentSchemas: 'named',
-  $defs: 'named',
-  definitions: 'named',
-};
+const NESTED: ReadonlyMap<string, Nesting> = new Map([
+  ...nesting('one', 'not if then else contains propertyNames items additionalItems unevaluatedItems'),
+  ...nesting('one', 'additionalProperties unevaluatedProperties'),
+  ...nesting('list', 'allOf anyOf oneOf prefixItems'),
+  ...nesting('named', 'properties patternProperties dependentSchemas $defs definitions'),
+]);
 
 const TYPES = ['array', 'boolean', 'integer', 'null', 'number', 'object', 'string'];
 
@@ -77,21 +63,14 @@ const SIMPLE: Readonly<Record<string, [fits: (value: unknown) => boolean, rule: 
 };
 
 /** Keywords that would lead elsewhere than the schema says on its face. */
-const REFUSED: ReadonlySet<string> = new Set([
-  '$dynamicRef',
-  '$dynamicAnchor',
-  '$recursiveRef',
-  '$recursiveAnchor',
-  '$anchor',
-  'dependencies',
-]);
+const REFUSED = ['$dynamicRef', '$dynamicAnchor', '$recursiveRef', '$recursiveAnchor', '$anchor', 'dependencies'];
 
 /** Refuses what may not be registered. @param field its path in the request @throws {ApiError} 400, 413 */
 export function checkSchema(schema: unknown, field: string): JsonSchema {
   if (!isObject(schema)) throw invalidRequest(field, `${field} must be a JSON Schema: an object.`);
   const bytes = utf8Bytes(JSON.stringify(schema));
   if (bytes > MAX_SCHEMA_BYTES) throw payloadTooLarge(field, bytes, MAX_SCHEMA_BYTES);
-  if (!Object.keys(schema).some((name) => Object.hasOwn(SIMPLE, name) || Object.hasOwn(NESTED, name))) {
+  if (!Object.keys(schema).some((name) => Object.hasOwn(SIMPLE, name) || NESTED.has(name))) {
     throw invalidRequest(field, `${field} has no effect: none of its members is a keyword of JSON Schema.`);
   }
   const checker = new Checker(field);
@@ -117,9 +96,10 @@ class Checker {
     if (!isObject(schema)) throw this.refusal(place, 'must be a schema: an object, true or false');
     for (const [name, value] of Object.entries(schema)) {
       const at = `${place}/${escaped(name)}`;
-      if (REFUSED.has(name) || (name === '$id' && place !== '')) throw this.refusal(at, 'is not supported');
-      if (Object.hasOwn(NESTED, name)) {
-        for (const [path, child] of this.children(NESTED[name] as string, value, at)) {
+      if (REFUSED.includes(name) || (name === '$id' && place !== '')) throw this.refusal(at, 'is not supported');
+      const nesting = NESTED.get(name);
+      if (nesting) {
+        for (const [path, child] of this.children(nesting, value, at)) {
           if (name === 'patternProperties') this.checkPattern(unescaped(path.slice(at.length + 1)), path);
           this.check(child, path, level + 1);
           // What is only defined costs nothing until it is referred to.
@@ -149,18 +129,12 @@ class Checker {
     return size;
   }
 
-  private children(kind: string, value: unknown, at: string): [place: string, schema: unknown][] {
-    if (kind === 'one') return Array.isArray(value) && at.endsWith('/items') ? this.listed(value, at) : [[at, value]];
-    if (kind === 'list') {
-      if (!Array.isArray(value) || value.length === 0) throw this.refusal(at, 'must be a list of schemas');
-      return this.listed(value, at);
-    }
-    if (!isObject(value)) throw this.refusal(at, 'must have schemas by name');
-    return Object.entries(value).map(([name, schema]) => [`${at}/${escaped(name)}`, schema]);
-  }
-
-  private listed(value: readonly unknown[], at: string): [string, unknown][] {
-    return value.map((schema, index) => [`${at}/${index}`, schema]);
+  private children(nesting: Nesting, value: unknown, at: string): [place: string, schema: unknown][] {
+    if (nesting === 'one' && !(Array.isArray(value) && at.endsWith('/items'))) return [[at, value]];
+    if (nesting === 'list' && !(Array.isArray(value) && value.length > 0))
+      throw this.refusal(at, 'must be a list of schemas');
+    if (nesting === 'named' && !isObject(value)) throw this.refusal(at, 'must have schemas by name');
+    return Object.entries(value as object).map(([name, schema]) => [`${at}/${escaped(name)}`, schema]);
   }
 
   private checkPattern(source: string, at: string): void {
