@@ -1,5 +1,6 @@
 /** Validates values against schemas, and counts steps: a harmless schema can be slow for a hostile value. */
 import { isObject } from '../envelope/fields';
+import { getOrInsert } from '../get-or-insert';
 import { own } from '../own';
 import { type JsonSchema, pointerOf, unescaped } from './check';
 import { FORMATS } from './formats';
@@ -50,10 +51,21 @@ function no({ sink, place }: At, message: string): false {
   return false;
 }
 
+/** Do all fit, and did those before them? Looks at no more of them once the report is full. */
+function all<T>(at: At, fitSoFar: boolean, each: readonly T[], fits: (one: T, index: number) => boolean): boolean {
+  let fit = fitSoFar;
+  for (let index = 0; index < each.length && (fit || !isFull(at)); index++) {
+    if (!fits(each[index] as T, index)) fit = false;
+  }
+  return fit;
+}
+
+/** A comparison with a bound that a schema does not have is false. */
+type Bounds = Record<'minimum' | 'maximum' | 'exclusiveMinimum' | 'exclusiveMaximum', number> &
+  Record<`${'min' | 'max'}${'Length' | 'Items' | 'Properties' | 'Contains'}`, number>;
+
 const list = (value: unknown) => value as readonly unknown[];
 const names = (value: unknown) => value as Readonly<Record<string, unknown>>;
-const isBelow = (value: unknown, bound: unknown) => bound !== undefined && (value as number) < (bound as number);
-const isAbove = (value: unknown, bound: unknown) => bound !== undefined && (value as number) > (bound as number);
 
 /** Validates any number of values against a schema, one after the other. */
 export class Validation {
@@ -117,10 +129,8 @@ export class Validation {
     if (not !== undefined && this.fits(not, { ...at, sink: undefined, seen: undefined })) {
       fits = no(at, 'Instance matched "not" schema.');
     }
-    for (const each of allOf === undefined ? [] : list(allOf)) {
-      if (!this.fits(each, at)) fits = false;
-      if (!fits && isFull(at)) return false;
-    }
+    fits = all(at, fits, list(allOf ?? []), (each) => this.fits(each, at));
+    if (!fits && isFull(at)) return false;
     if (anyOf !== undefined && this.countFitting(list(anyOf), at, at.seen ? Number.POSITIVE_INFINITY : 1) === 0) {
       fits = no(at, 'Instance does not match any subschemas.');
       this.reportAll(list(anyOf), at);
@@ -130,13 +140,9 @@ export class Validation {
       if (matches !== 1) fits = no(at, `Instance does not match exactly one subschema (${matches} matches).`);
       if (matches === 0) this.reportAll(list(oneOf), at);
     }
-    return this.conditional(schema, at) && fits;
-  }
-
-  private conditional(schema: JsonSchema, at: At): boolean {
-    if (schema.if === undefined) return true;
+    if (schema.if === undefined) return fits;
     const branch = this.fits(schema.if, { ...at, sink: undefined }) ? schema.then : schema.else;
-    return branch === undefined || this.fits(branch, at);
+    return (branch === undefined || this.fits(branch, at)) && fits;
   }
 
   private countFitting(schemas: readonly unknown[], at: At, most: number): number {
@@ -162,12 +168,13 @@ export class Validation {
 
   private text(schema: JsonSchema, text: string, at: At): boolean {
     let fits = true;
-    const { minLength, maxLength, pattern, format } = schema;
+    const { pattern, format } = schema;
+    const { minLength, maxLength } = schema as Bounds;
     if (minLength !== undefined || maxLength !== undefined) {
       this.work.spend(text.length >> 3);
       const length = lengthOf(text);
-      if (isBelow(length, minLength)) fits = no(at, `String is too short (${length} < ${minLength}).`);
-      if (isAbove(length, maxLength)) fits = no(at, `String is too long (${length} > ${maxLength}).`);
+      if (length < minLength) fits = no(at, `String is too short (${length} < ${minLength}).`);
+      if (length > maxLength) fits = no(at, `String is too long (${length} > ${maxLength}).`);
     }
     if (!fits && isFull(at)) return false;
     if (pattern !== undefined && !this.matches(pattern as string, text)) {
@@ -184,15 +191,12 @@ export class Validation {
 
   private number(schema: JsonSchema, number: number, at: At): boolean {
     let fits = true;
-    const { minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf } = schema;
-    if (isBelow(number, minimum)) fits = no(at, `${number} is less than ${minimum}.`);
-    if (isAbove(number, maximum)) fits = no(at, `${number} is greater than ${maximum}.`);
-    if (exclusiveMinimum !== undefined && number <= (exclusiveMinimum as number)) {
-      fits = no(at, `${number} is less than or equal to ${exclusiveMinimum}.`);
-    }
-    if (exclusiveMaximum !== undefined && number >= (exclusiveMaximum as number)) {
-      fits = no(at, `${number} is greater than or equal to ${exclusiveMaximum}.`);
-    }
+    const { minimum, maximum, exclusiveMinimum, exclusiveMaximum } = schema as Bounds;
+    if (number < minimum) fits = no(at, `${number} is less than ${minimum}.`);
+    if (number > maximum) fits = no(at, `${number} is greater than ${maximum}.`);
+    if (number <= exclusiveMinimum) fits = no(at, `${number} is less than or equal to ${exclusiveMinimum}.`);
+    if (number >= exclusiveMaximum) fits = no(at, `${number} is greater than or equal to ${exclusiveMaximum}.`);
+    const { multipleOf } = schema;
     if (multipleOf !== undefined) {
       this.work.spend(64);
       if (!isMultipleOf(number, multipleOf as number)) fits = no(at, `${number} is not a multiple of ${multipleOf}.`);
@@ -202,38 +206,37 @@ export class Validation {
 
   private items(schema: JsonSchema, items: readonly unknown[], at: At): boolean {
     let fits = true;
-    const { minItems, maxItems, uniqueItems, contains } = schema;
-    if (isAbove(items.length, maxItems)) fits = no(at, `Array has too many items (${items.length} > ${maxItems}).`);
-    if (isBelow(items.length, minItems)) fits = no(at, `Array has too few items (${items.length} < ${minItems}).`);
-    if (!fits && isFull(at)) return false;
+    const { minItems, maxItems } = schema as Bounds;
+    if (items.length > maxItems) fits = no(at, `Array has too many items (${items.length} > ${maxItems}).`);
+    if (items.length < minItems) fits = no(at, `Array has too few items (${items.length} < ${minItems}).`);
     const isTuple = Array.isArray(schema.items);
     const first = list(schema.prefixItems ?? (isTuple ? schema.items : []));
     const others = isTuple ? schema.additionalItems : schema.items;
-    for (let index = 0; index < items.length && (index < first.length || others !== undefined); index++) {
-      if (!this.below(index < first.length ? first[index] : others, index, items[index], at)) fits = false;
-      if (!fits && isFull(at)) return false;
-    }
-    if (contains !== undefined && !this.contains(schema, items, at)) fits = false;
-    if (uniqueItems === true && !this.areUnique(items, at)) fits = false;
+    const judged = others === undefined ? items.slice(0, first.length) : items;
+    fits = all(at, fits, judged, (item, index) =>
+      this.below(index < first.length ? first[index] : others, index, item, at),
+    );
+    if (!fits && isFull(at)) return false;
+    if (schema.contains !== undefined && !this.contains(schema, items, at)) fits = false;
+    if (schema.uniqueItems === true && !this.areUnique(items, at)) fits = false;
     if (schema.unevaluatedItems === undefined) return fits;
-    for (const [index, item] of items.entries()) {
-      if (!at.seen?.has(index) && !this.below(schema.unevaluatedItems, index, item, at)) fits = false;
-      if (!fits && isFull(at)) return false;
-    }
-    return fits;
+    return all(at, fits, items, (item, index) => {
+      return at.seen?.has(index) || this.below(schema.unevaluatedItems, index, item, at);
+    });
   }
 
-  private contains({ contains, minContains = 1, maxContains }: JsonSchema, items: readonly unknown[], at: At): boolean {
+  private contains(schema: JsonSchema, items: readonly unknown[], at: At): boolean {
+    const { minContains = 1, maxContains } = schema as Bounds;
     let count = 0;
     for (const [index, value] of items.entries()) {
-      if (!this.fits(contains, { value, place: undefined, sink: undefined, seen: undefined })) continue;
+      if (!this.fits(schema.contains, { value, place: undefined, sink: undefined, seen: undefined })) continue;
       at.seen?.add(index);
       count++;
     }
-    if (isBelow(count, minContains)) {
+    if (count < minContains) {
       return no(at, `Array must contain at least ${minContains} items matching schema. ${count} items were found.`);
     }
-    if (isAbove(count, maxContains)) {
+    if (count > maxContains) {
       return no(at, `Array may contain at most ${maxContains} items matching schema. ${count} items were found.`);
     }
     return true;
@@ -257,16 +260,15 @@ export class Validation {
     for (const name of list(schema.required ?? [])) {
       if (!Object.hasOwn(value, name as string)) fits = no(at, `Instance does not have required property "${name}".`);
     }
-    const { minProperties, maxProperties, propertyNames } = schema;
-    if (isBelow(present.length, minProperties))
-      fits = no(at, `Instance does not have at least ${minProperties} properties.`);
-    if (isAbove(present.length, maxProperties)) fits = no(at, `Instance has more than ${maxProperties} properties.`);
-    if (!fits && isFull(at)) return false;
-    for (const name of propertyNames === undefined ? [] : present) {
+    const { minProperties, maxProperties } = schema as Bounds;
+    const { length } = present;
+    if (length < minProperties) fits = no(at, `Instance does not have at least ${minProperties} properties.`);
+    if (length > maxProperties) fits = no(at, `Instance has more than ${maxProperties} properties.`);
+    fits = all(at, fits, schema.propertyNames === undefined ? [] : present, (name) => {
       const place = { above: at.place, name };
-      if (!this.fits(propertyNames, { value: name, place, sink: at.sink, seen: undefined })) fits = false;
-      if (!fits && isFull(at)) return false;
-    }
+      return this.fits(schema.propertyNames, { value: name, place, sink: at.sink, seen: undefined });
+    });
+    if (!fits && isFull(at)) return false;
     if (!this.dependents(schema, value, at)) fits = false;
     if (!fits && isFull(at)) return false;
     return this.eachMember(schema, present, value, at) && fits;
@@ -282,33 +284,25 @@ export class Validation {
           fits = no(at, `Instance has "${name}" but does not have "${other}".`);
       }
     }
-    for (const [name, schema] of Object.entries(names(dependentSchemas ?? {}))) {
-      if (Object.hasOwn(value, name) && !this.fits(schema, at)) fits = false;
-      if (!fits && isFull(at)) return false;
-    }
-    return fits;
+    return all(at, fits, Object.entries(names(dependentSchemas ?? {})), ([name, schema]) => {
+      return !Object.hasOwn(value, name) || this.fits(schema, at);
+    });
   }
 
   private eachMember(schema: JsonSchema, present: readonly string[], value: JsonSchema, at: At): boolean {
-    let fits = true;
     const { additionalProperties: others, unevaluatedProperties: rest } = schema;
     const properties = names(schema.properties ?? {});
     const patterns = Object.entries(names(schema.patternProperties ?? {}));
-    for (const name of present) {
+    return all(at, true, present, (name) => {
       this.work.spend(1);
-      const isNamed = Object.hasOwn(properties, name);
-      const judges = isNamed ? [properties[name]] : [];
+      const judges = Object.hasOwn(properties, name) ? [properties[name]] : [];
       for (const [pattern, judge] of patterns) {
         if (this.matches(pattern, name)) judges.push(judge);
       }
       if (judges.length === 0 && others !== undefined) judges.push(others);
       if (judges.length === 0 && rest !== undefined && !at.seen?.has(name)) judges.push(rest);
-      for (const judge of judges) {
-        if (!this.below(judge, name, value[name], at)) fits = false;
-        if (!fits && isFull(at)) return false;
-      }
-    }
-    return fits;
+      return all(at, true, judges, (judge) => this.below(judge, name, value[name], at));
+    });
   }
 
   private below(schema: unknown, name: string | number, value: unknown, at: At): boolean {
@@ -337,35 +331,25 @@ export class Validation {
     let known = this.known.get(schema);
     if (!known) {
       // Names that are looked for in every value, whether it has them or not.
-      const looked = [
-        schema.required,
-        ...['dependentRequired', 'dependentSchemas', 'patternProperties'].map((name) =>
-          Object.keys(names(own(schema, name) ?? {})),
-        ),
-      ];
-      const named = looked.reduce<number>((sum, each) => sum + (Array.isArray(each) ? each.length : 0), 0);
-      known = { steps: 6 + Object.keys(schema).length + named };
+      const looked = ['required', 'dependentRequired', 'dependentSchemas', 'patternProperties'].flatMap((keyword) =>
+        Object.keys(names(own(schema, keyword) ?? {})),
+      );
+      known = { steps: 6 + Object.keys(schema).length + looked.length };
       this.known.set(schema, known);
     }
     return known;
   }
 
   private resolve(reference: string): unknown {
-    const { references, root } = this;
-    if (!references.has(reference)) {
+    return getOrInsert(this.references, reference, () => {
       const way = pointerOf(reference).split('/').slice(1).map(unescaped);
-      references.set(
-        reference,
-        way.reduce<unknown>((schema, name) => own(schema as JsonSchema, name), root),
-      );
-    }
-    return references.get(reference);
+      return way.reduce<unknown>((schema, name) => own(schema as JsonSchema, name), this.root);
+    });
   }
 
   /** @throws {OutOfWork} also where the pattern was registered before its kind was refused */
   private matches(source: string, text: string): boolean {
-    const pattern = this.patterns.get(source) ?? Pattern.of(source);
-    this.patterns.set(source, pattern);
+    const pattern = getOrInsert(this.patterns, source, () => Pattern.of(source));
     if (typeof pattern === 'string') throw new OutOfWork();
     return pattern.test(text, this.work);
   }
