@@ -4,6 +4,7 @@
  */
 import type { Env } from '../config';
 import { onEmptied } from '../durable/memory';
+import { waitAtMost } from '../durable/wait';
 import { unavailable } from '../job/errors';
 import { getOrInsert } from '../job/get-or-insert';
 import { endOf, hashOf, type KeyRecord, keyIdIn } from '../job/keys';
@@ -23,6 +24,8 @@ class KnownKeys {
   private listedAt = Number.NEGATIVE_INFINITY;
   private askedAt = Number.NEGATIVE_INFINITY;
   private failed = false;
+  /** The question under way. */
+  private asking: Promise<boolean> | undefined;
   /** Hashes of keys that were used since. */
   private used = new Set<string>();
 
@@ -32,6 +35,7 @@ class KnownKeys {
   forget(): void {
     this.listedAt = this.askedAt = Number.NEGATIVE_INFINITY;
     this.failed = false;
+    this.asking = undefined;
   }
 
   /** The key with this id, and this hash unless that is undefined; undefined: none. @throws {ApiError} 503 */
@@ -55,6 +59,19 @@ class KnownKeys {
   private async ask(now: number): Promise<boolean> {
     const hasList = this.listedAt !== Number.NEGATIVE_INFINITY;
     if ((hasList || this.failed) && isWithin(AGAIN_MS, this.askedAt, now)) return false;
+    if (this.asking) {
+      // Its request may have been cancelled, and the question with it.
+      await waitAtMost(AGAIN_MS, this.asking);
+      if (!this.asking) return !this.failed;
+    }
+    const asking = this.question(now);
+    this.asking = asking;
+    const isAnswered = await asking;
+    if (this.asking === asking) this.asking = undefined;
+    return isAnswered;
+  }
+
+  private async question(now: number): Promise<boolean> {
     this.askedAt = now;
     const { used } = this;
     this.used = new Set();

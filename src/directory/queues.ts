@@ -51,6 +51,16 @@ export class QueueList {
     return { queues: found.slice(0, limit), total, more: found.length > limit };
   }
 
+  /** Names that fit a pattern, each by a range of the index: of each pattern one more than may be asked at once. */
+  within(patterns: readonly string[]): string[] {
+    const found = patterns.flatMap((pattern) => {
+      const start = pattern.replace(/\*$/, '');
+      const end = start === pattern ? pattern : `${start}\u{10ffff}`;
+      return this.select('name >= ? AND name <= ? ORDER BY name LIMIT ?', start, end, MAX_QUEUES_AT_ONCE + 1);
+    });
+    return [...new Set(found.map(({ name }) => name))];
+  }
+
   /** As many as may be asked at once, of these, and then the oldest: so made-up names come last. */
   busiest(restless: readonly string[]): BusiestQueues {
     if (!this.tables.exist()) return { names: [], leftOut: 0 };

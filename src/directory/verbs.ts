@@ -35,6 +35,8 @@ export const VERBS = {
   admitQueues: ({ newQueues }, by: string, names: string[], most: number) =>
     outcomeOf(() => newQueues.admit(by, names, most, Date.now())),
   list: ({ queues }, request: QueueListRequest) => queues.page(request),
+  /** The queues within a key's bounds, as of now; above what may be asked at once not all of them. */
+  namesWithin: ({ queues }, patterns: string[]) => queues.within(patterns),
   /** As many queues as may be asked at once: those that change most, then the oldest. */
   busiest: ({ queues, readings }) => queues.busiest(readings.restless()),
   /** The queues with these routes, those that exist. */

@@ -1,6 +1,5 @@
 /** What a key with bounds sees of many jobs, and what it may enqueue. Without bounds: everything. */
 import { readJobs, withJob } from '../../across/locate';
-import { allQueues } from '../../across/queues';
 import type { Env } from '../../config';
 import { type Bounded, type Bounds, fits, intersection, onlyName } from '../../job/bounds';
 import { parseObject } from '../../job/envelope/fields';
@@ -9,6 +8,7 @@ import type { Selection } from '../../job/filter';
 import { groupOf } from '../../job/group';
 import type { JobBody, JobView } from '../../job/record';
 import { MAX_QUEUES_AT_ONCE } from '../../rpc/directory';
+import { directoryObject } from '../../rpc/stubs';
 import type { AppContext } from '../context';
 
 export const boundsOf = (c: AppContext): Bounds | undefined => c.get('caller')?.bounds;
@@ -68,12 +68,8 @@ export async function queuesWithin(env: Env, bounds: Bounds): Promise<string[] |
   if (!queues) return undefined;
   const named = queues.map((pattern) => onlyName([pattern]));
   if (named.every((name) => name !== undefined)) return named;
-  const names: string[] = [];
-  for await (const page of allQueues(env)) {
-    names.push(...page.map(({ name }) => name).filter((queue) => fits(bounds, { queue })));
-    if (names.length > MAX_QUEUES_AT_ONCE)
-      throw outsideKey(bounds, 'Too many queues lie within the bounds of this key.');
-  }
+  const names = await directoryObject(env).namesWithin(queues);
+  if (names.length > MAX_QUEUES_AT_ONCE) throw outsideKey(bounds, 'Too many queues lie within the bounds of this key.');
   return names;
 }
 

@@ -37,11 +37,12 @@ const refusalOf = async (to: TestServer, method: string, path: string, body: unk
 
 /** Isolates whose directory counts, or fails, the questions for the list. */
 function watched() {
-  const seen = { asked: 0, fails: false };
+  const seen = { asked: 0, lists: 0, fails: false };
   const getByName = (name: string) => {
     const stub = env.DIRECTORY.getByName(name);
     return new Proxy(stub, {
       get(_, verb) {
+        if (verb === 'list') seen.lists++;
         if (verb === 'keys') {
           seen.asked++;
           if (seen.fails) return () => Promise.reject(new Error('unreachable'));
@@ -361,6 +362,17 @@ describe('an isolate', () => {
     await Promise.all(made.map(({ key }) => session(key)));
     expect(seen.asked).toBe(2);
     expect((await list()).every(({ used_at }) => used_at !== null)).toBe(true);
+  });
+
+  it('asks once for requests that arrive together, and once for all queues that a beginning may mean', async () => {
+    const { key } = await create({ queues: ['keys-*', 'mail'] });
+    const queue = freshName('keys-');
+    await server.add('keys.job', [], { queue });
+    const { seen, to } = watched();
+    expect(await Promise.all(Array.from({ length: 20 }, () => statusOf(to, key)))).toEqual(Array(20).fill(200));
+    expect([seen.asked, seen.lists]).toEqual([1, 0]);
+    const { body } = await to.call('GET', `${V1}/jobs`, undefined, bearer(key));
+    expect((body.jobs ?? []).map((job) => job.queue)).toContain(queue);
   });
 
   it('asks for an unknown key at once, but at most every 5 s', async () => {
