@@ -70,7 +70,7 @@ describe('the rate of a key', () => {
     clock.set(T0 + 10 * SECOND);
     const refused = await enqueue(isolate(), key, queue, 2, '/jobs/bulk');
     expect(refused).toMatchObject({ status: 429, body: { error: { code: 'rate_limited', retryable: true } } });
-    expect(refused.headers.get('Retry-After')).toBe('50');
+    expect(refused.headers.get('Retry-After')).toBe('51');
     const steps = jobsFor(queue, 2).map((job) => ({ ...job, args: [1] }));
     const workflow = { type: 'chain', steps };
     expect((await to.call('POST', `${V1}/workflows`, workflow, bearer(key))).body.error?.code).toBe('rate_limited');
@@ -84,6 +84,8 @@ describe('the rate of a key', () => {
       expect((await to.send(request)).status).toBe(status);
     }
     clock.set(T0 + MINUTE);
+    expect((await enqueue(to, key, queue, 4)).status).toBe(429);
+    clock.set(T0 + MINUTE + SECOND);
     expect((await enqueue(to, key, queue, 4)).status).toBe(201);
     const never = await enqueue(to, key, queue, 6);
     expect(never).toMatchObject({ status: 429, body: { error: { retryable: false } } });
