@@ -125,7 +125,10 @@ describe('a format', () => {
       'http://[v1.a]',
       'a:b:c',
     ],
-    'uri-reference': ['../a', '#x', '?y', '//h/p', 'a:b', '', 'a/b:c', '%41', '%4', '/'],
+    'uri-reference': [
+      ...['../a', '#x', '?y', '//h/p', 'a:b', '', 'a/b:c', '%41', '%4', '/', 'a/b?c:d', 'a#b#c', '?a?b'],
+      ...['//[::1', '//[::1]:80/x', '//[::1]x', '//h@[::1]', '//h?x@y', '///p'],
+    ],
     'uri-template': ['/a/{b}{?c,d*}', '{x:3}', '{+x.y}', '{', '}', '{}', '{x,}', '{x:0}', '%41{x}'],
     email: [
       'ada@example.com',
@@ -189,6 +192,10 @@ describe('a format', () => {
         for (const before of ['', 'http://', 'a@', 'P', '"', '#/', '[']) isFormat(`${before}${unit.repeat(10_000)}!`);
       }
     }
+  });
+
+  it.each([':a', '1a:b', '//a@b@c', '//h:x', 'a"b'])('uri-reference refuses what RFC 3986 refuses: %s', (text) => {
+    expect(FORMATS.get('uri-reference')?.(text)).toBe(false);
   });
 
   it.each([
