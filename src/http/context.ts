@@ -107,14 +107,7 @@ export function json<Body extends object, Status extends number = 200>(
 }
 
 /** A JSON answer that holds no payload. */
-export function unredacted<Body extends object, Status extends number = 200>(
-  c: AppContext,
-  body: Body,
-  status?: Status,
-  headers?: Record<string, string>,
-): Answer<Body, Status> {
-  return jsonText(c, JSON.stringify(body), status, headers);
-}
+export const unredacted: typeof json = (c, body, status, headers) => jsonText(c, JSON.stringify(body), status, headers);
 
 /** The same of an answer that is JSON text already. */
 export function jsonText<Body, Status extends number = 200>(
