@@ -2,7 +2,7 @@
 import type { JobEnvelope, RetryPolicy } from '../job/wire';
 import type { Operation, WaitQuery } from './bulk';
 import type { Continued, CursorQuery, Extent, IsoDuration, OperationPreview, Pagination, Time } from './common';
-import type { JobAnswer, RetriedJobAnswer } from './jobs';
+import type { JobAnswer, JobList, RetriedJobAnswer } from './jobs';
 import { del, get, onJob, onMany, post, removesMany } from './route';
 
 /** Which dead letters: all conditions must hold. Times are those of the discard, inclusive. */
@@ -19,11 +19,7 @@ export interface DeadLetterQuery {
 }
 
 /** A page of dead letters, the one discarded last first. */
-export interface DeadLetterList extends Extent {
-  jobs: JobEnvelope[];
-  total: number;
-  pagination: Pagination;
-}
+export interface DeadLetterList extends JobList {}
 
 /** The same for operators. */
 export interface DeadLetterItems extends Extent {
