@@ -55,6 +55,30 @@ describe('the page of a job', { timeout: 900_000 }, () => {
     return { id, parent, child };
   }
 
+  it('shows what the job writes, as it is written, and begins anew when its writer does', async () => {
+    const id = await worker.enqueue('output', { type: 'chat.answer' });
+    while (!(await worker.take('output')));
+    const write = (first, chunks, rest = {}) =>
+      board.call('POST', `jobs/${id}/streams/tokens`, { worker_id, first, chunks, flush: true, ...rest });
+    await write(0, ['The ', 'answer ']);
+    const page = await open(id);
+    const output = section(page, 'Output');
+    await output.getByText('The answer').waitFor();
+    await write(2, ['is <b>42</b>.', { tokens: 4 }]);
+    await output.getByText('The answer is <b>42</b>.{"tokens":4}').waitFor();
+    await assertAccessible(page);
+    await write(0, ['Once ', 'more.'], { execution: 1 });
+    await output.getByText('Once more.', { exact: true }).waitFor();
+    await board.call('POST', `jobs/${id}/streams/log`, { worker_id, first: 0, chunks: ['beside'], flush: true });
+    await output.getByRole('combobox', { name: 'Stream' }).selectOption('tokens');
+    await worker.ack(id);
+    await state(page, 'completed').waitFor();
+    await output.getByText('Once more.', { exact: true }).waitFor();
+    const later = await open(id, { width: 360, theme: 'dark' });
+    await section(later, 'Output').getByText('beside').waitFor();
+    await assertNoSideways(later);
+  });
+
   it('shows every option that the job was given, also those that have no look of their own', async () => {
     const options = {
       ...{ timeout_ms: 90_000, visibility_timeout_ms: 300_000, tags: ['eu'], retention: { completed: '2d' } },

@@ -14,7 +14,6 @@ import { number } from '../../core/format';
 import { useFurther } from '../../core/further';
 import { aside, href, navigate, pageNumber, query, url } from '../../core/router';
 import { can } from '../../core/session';
-import type { Updates } from '../jobs/updates';
 import { GroupDrawer, onGroup } from './group';
 import './page.css';
 import { channelOf, type LiveEvent, useLive } from '../../core/live';

@@ -11,6 +11,7 @@ import { API, href, navigate, query, segment, withQuery } from '../../core/route
 import { can, curlKey, session } from '../../core/session';
 import { Actions } from './actions';
 import { JobFacts, labelOf, textOf } from './facts';
+import { Output } from './output';
 import { Trace } from './trace';
 import { Waiting } from './waiting';
 import './page.css';
@@ -258,6 +259,7 @@ function Shown({ job, reload }: { job: Job; reload: () => void }) {
       <JobFacts of={job} />
       <div class="columns">
         <div>
+          <Output of={job} />
           <Section title="Trace">
             <div class="card">
               <Trace of={job} reload={reload} />
