@@ -1,20 +1,11 @@
 /** What every command shares: its options, its connection, one way to print and to fail. */
 import { Argument, Command, InvalidArgumentError, Option } from 'commander';
-import type { TocsinClient } from '../client/client';
 import { wired } from '../producer/names';
 import { type ConnectionOptions, connect, endpointOf, requestsTo, warner } from './connection';
-import { CliError, type Endpoint, usageError } from './failure';
+import { CliError, usageError } from './failure';
 import { jsonText, printable, type Terminal } from './output';
 
-export interface Session {
-  tocsin: TocsinClient;
-  endpoint: Endpoint;
-  terminal: Terminal;
-  /** Sends a request as it is, and answers what the server does. It is not repeated after a lost answer. */
-  write(method: string, path: string, body?: object): Promise<Record<string, unknown>>;
-  /** Prints `value` as a line of JSON under `--json`, else the text. Scripts rely on members: only add them. */
-  answer(value: object, text: () => string): void;
-}
+export type Session = ReturnType<typeof session>;
 
 export function remote(name: string, description: string): Command {
   return new Command(name)
@@ -24,14 +15,16 @@ export function remote(name: string, description: string): Command {
     .option('--json', 'print JSON');
 }
 
-export function session(terminal: Terminal, options: ConnectionOptions): Session {
+export function session(terminal: Terminal, options: ConnectionOptions) {
   const endpoint = endpointOf(options, terminal.env);
   const { once } = requestsTo(endpoint, { onWarning: warner(options, terminal) });
   return {
     ...{ tocsin: connect(options, terminal), endpoint, terminal },
-    write: async (method, path, body) =>
+    /** Sends a request as it is, and answers what the server does. It is not repeated after a lost answer. */
+    write: async (method: string, path: string, body?: object) =>
       ((await once(method, path, body && JSON.stringify(body))) ?? {}) as Record<string, unknown>,
-    answer: (value, text) => print(terminal, options.json, value, text),
+    /** Prints `value` as a line of JSON under `--json`, else the text. Scripts rely on members: only add them. */
+    answer: (value: object, text: () => string) => print(terminal, options.json, value, text),
   };
 }
 

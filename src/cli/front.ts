@@ -40,25 +40,12 @@ const MAX_READ = 1024 * 1024;
 
 const STARTING = '{"error":{"code":"unavailable","message":"The development server is starting.","retryable":true}}';
 
-export interface Front {
-  url: string;
-  /** What `wrangler dev` needs beside its own arguments. */
-  args: readonly string[];
-  /** The text with the addresses of wrangler as they are outside; learns from it where wrangler listens. */
-  read(output: string): string;
-  close(): void;
-}
-
 /**
  * Listens, and passes requests on to wrangler once its address is known. @param port 0: any @param ip as for wrangler
  * @param reword what becomes of JSON answers of the queue
  * @throws {Error} where the port is taken
  */
-export async function openFront(
-  port: number,
-  ip = 'localhost',
-  reword = (json: string): string => json,
-): Promise<Front> {
+export async function openFront(port: number, ip = 'localhost', reword = (json: string): string => json) {
   const secret = randomBytes(24).toString('base64url');
   const agent = new Agent({ keepAlive: true, timeout: REST_MS });
   let inner: URL | undefined;
@@ -84,15 +71,22 @@ export async function openFront(
     const server = createServer({ requestTimeout: 0, keepAliveTimeout: KEEP_MS, maxHeaderSize: MAX_HEADERS }, serve);
     server.on('upgrade', upgrade);
     const first = servers[0]?.address() as AddressInfo | undefined;
-    const isOpen = await opened(server, first?.port ?? port, host, first !== undefined);
-    if (isOpen) servers.push(server);
+    try {
+      await once(server.listen(first?.port ?? port, host), 'listening');
+      servers.push(server);
+    } catch (error) {
+      // A second address need not be to be had: a machine may have no IPv6.
+      if (first === undefined) throw error;
+    }
   }
   const { port: listening } = (servers[0] as Server).address() as AddressInfo;
   const outer = `${ip === '*' ? '0.0.0.0' : ip.includes(':') ? `[${ip}]` : ip}:${listening}`;
   return {
     url: `http://${outer}`,
+    /** What `wrangler dev` needs beside its own arguments. */
     args: ['--port', '0', '--ip', '127.0.0.1', ...ANYWHERE, '--var', `${VARIABLE}:${secret}`],
-    read: (output) => {
+    /** The text with the addresses of wrangler as they are outside; learns from it where wrangler listens. */
+    read: (output: string): string => {
       const printed = line + output;
       line = printed.slice(printed.lastIndexOf('\n') + 1);
       // In a colour terminal there are control sequences in it. A piece may end in the middle of an address.
@@ -105,18 +99,6 @@ export async function openFront(
       for (const server of servers) server.close().closeAllConnections();
     },
   };
-}
-
-/** @returns false where a second address is not to be had: a machine may have no IPv6 */
-async function opened(server: Server, port: number, host: string, isSecond: boolean): Promise<boolean> {
-  try {
-    server.listen(port, host);
-    await once(server, 'listening');
-    return true;
-  } catch (error) {
-    if (isSecond) return false;
-    throw error;
-  }
 }
 
 function headersOf({ rawHeaders, headers, method = 'GET', socket }: IncomingMessage, secret: string): string[] {
