@@ -62,11 +62,8 @@ async function printPage(terminal: Terminal, api: Api, session: Session, place: 
   const now = terminal.now();
   const width = terminal.screen?.columns() ?? PRINTED_WIDTH;
   const written = (line: Line) => (terminal.screen ? painted(line, !terminal.env.NO_COLOR) : bare(line));
-  print(terminal, json, { page: page.id, ...(answer as object) }, () =>
-    renderWhole(state, width, now)
-      .map((line) => written(line).trimEnd())
-      .join('\n'),
-  );
+  const lines = () => renderWhole(state, width, now).map((line) => written(line).trimEnd());
+  print(terminal, json, { page: page.id, ...(answer as object) }, () => lines().join('\n'));
 }
 
 /** @throws {CliError} when this key may not see the page, or none */

@@ -43,10 +43,8 @@ function words(name: string, isKept: RegExp): string[] {
 /** The name if it is a job type, else its words joined by dots: `SendEmail` is `send.email`, `step 2` `step-2`. */
 export function typeOf(name: string): string {
   if (isJobType(name)) return name;
-  return words(name, /[^\p{L}\p{N}_-]+/u).reduce(
-    (type, word) => (type === '' ? word : `${type}${joint(word)}${word}`),
-    '',
-  );
+  const parts = words(name, /[^\p{L}\p{N}_-]+/u);
+  return parts.map((word, at) => (at === 0 ? word : joint(word) + word)).join('');
 }
 
 /** Each part of a type starts with a letter. */

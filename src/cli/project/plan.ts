@@ -119,11 +119,8 @@ function startProject(project: Folder, { name, format, tocsin }: PlanOptions): v
   project.create('vitest.config.mts', templates.vitestConfig(config), 'tests in the Workers runtime');
   // A main module of the user's own has no greetings.
   if (main === undefined) {
-    project.create(
-      'test/greeting.test.ts',
-      templates.greetingTest('../src/tocsin'),
-      'a test of the route, the result and a delay',
-    );
+    const test = templates.greetingTest('../src/tocsin');
+    project.create('test/greeting.test.ts', test, 'a test of the route, the result and a delay');
     project.create('test/env.d.ts', templates.TEST_TYPES, 'types of the Worker in tests');
   }
   openLocalhost(project, templates.GITIGNORE);

@@ -28,11 +28,9 @@ export const plain = (text: string): Span => ({ text, tone: 'plain' });
 
 /** The line as the terminal reads it. @param color false: `NO_COLOR` is set */
 export function painted(line: readonly Span[], color: boolean): string {
-  return line
-    .map(({ text, tone }) =>
-      tone === 'plain' || (!color && !WEIGHTS.has(tone)) ? text : `\x1b[${CODES[tone]}m${text}\x1b[0m`,
-    )
-    .join('');
+  const piece = ({ text, tone }: Span) =>
+    tone === 'plain' || (!color && !WEIGHTS.has(tone)) ? text : `\x1b[${CODES[tone]}m${text}\x1b[0m`;
+  return line.map(piece).join('');
 }
 
 const STATES: readonly (readonly [tone: Tone, states: RegExp])[] = [

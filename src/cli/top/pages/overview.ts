@@ -180,11 +180,10 @@ function factsOf({ items, total, maintenance, alerts, targets, workers }: Overvi
   const oldest = items.flatMap(({ oldestAvailableAt: at }) => at ?? []).sort()[0];
   const share = done + failed === 0 ? 0 : failed / (done + failed);
   const down = targets.filter(({ state }) => state !== 'up');
-  const stuck = items.flatMap(({ name, waitingFor }): Fact[] =>
-    waitingFor && STUCK.test(waitingFor.reason)
-      ? [['waits', warn(foreign(`${name}: ${readable(waitingFor.detail, now)}`))]]
-      : [],
-  );
+  const stuck = items.flatMap(({ name, waitingFor }): Fact[] => {
+    if (!waitingFor || !STUCK.test(waitingFor.reason)) return [];
+    return [['waits', warn(foreign(`${name}: ${readable(waitingFor.detail, now)}`))]];
+  });
   const { enabled, reason, startedAt, endsAt } = maintenance;
   const since = `since ${ageText(startedAt, now)}${endsAt ? `, ends ${ageText(endsAt, now)}` : ''}`;
   return [
