@@ -91,19 +91,13 @@ export function timeColumn<Row extends object>(member: Member<Row>, label: strin
   return ofMember({ id: member, label, end: true, render }, rest);
 }
 
-function actionsColumn<Row>(
-  actions: readonly Action<Row>[],
-  onDone: () => void,
-  nameOf?: (row: Row) => string,
-): Column<Row> {
-  const render = (row: Row) => <Actions small of={row} actions={actions} name={nameOf?.(row)} onDone={onDone} />;
-  return { id: 'actions', label: 'Actions', bare: true, end: true, render };
-}
-
 export function DataTable<Row>(props: DataTableProps<Row>) {
   const { label, rowKey, rowHref, selection, actions, nameOf, onDone = () => {}, changed, empty } = props;
   const buttons = (actions || []).filter(({ keyOnly }) => !keyOnly);
-  const columns = buttons.length > 0 ? [...props.columns, actionsColumn(buttons, onDone, nameOf)] : props.columns;
+  const buttonColumn = column<Row>('actions', 'Actions', { bare: true, end: true }, (row) => (
+    <Actions small of={row} actions={buttons} name={nameOf?.(row)} onDone={onDone} />
+  ));
+  const columns = buttons.length > 0 ? [...props.columns, buttonColumn] : props.columns;
   const rows = sorted(props.rows, columns);
   const [, setAt] = useState(-1);
   // Keys may follow each other before the table is drawn again.

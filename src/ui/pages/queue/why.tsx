@@ -39,18 +39,6 @@ async function load(queue: QueueItem, signal: AbortSignal) {
   return { maintenance, limits: limits.items, first, schedules };
 }
 
-/** True if another line has the reason already. */
-function isShown(
-  reason: string,
-  queue: QueueItem,
-  { maintenance, limits = [] }: Partial<Awaited<ReturnType<typeof load>>>,
-): boolean {
-  if (reason === 'queue_paused') return queue.status === 'paused';
-  if (reason === 'maintenance') return maintenance?.enabled === true;
-  if (reason === 'key_limit') return limits.some(({ waiting }) => waiting > 0);
-  return reason === 'handler_down' && queue.suspended_targets.length > 0;
-}
-
 const SHOWN = 3;
 
 export function Why({ queue, round, reload }: { queue: QueueItem; round: number; reload: () => void }) {
@@ -120,10 +108,14 @@ export function Why({ queue, round, reload }: { queue: QueueItem; round: number;
       </>,
     );
   }
-  if (
-    first?.waiting_for &&
-    !isShown(first.waiting_for.reason, queue, { ...(maintenance && { maintenance }), limits })
-  ) {
+  /** Reasons that another line has already. */
+  const shown: Partial<Record<string, boolean>> = {
+    queue_paused: status === 'paused',
+    maintenance: maintenance?.enabled === true,
+    key_limit: limits.some(({ waiting }) => waiting > 0),
+    handler_down: suspended_targets.length > 0,
+  };
+  if (first?.waiting_for && !shown[first.waiting_for.reason]) {
     add(
       'first',
       'waiting',
