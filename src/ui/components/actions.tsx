@@ -58,7 +58,7 @@ export function Actions<Row>({ of: row, actions, small, scope, name, onDone }: A
   return scope ? <div class="actions">{buttons}</div> : buttons;
 }
 
-/** The keys of actions. @param rowNow what they are done to; undefined: nothing @param isSelecting are rows selected? */
+/** The keys of actions. @param rowNow what they are done to; undefined: nothing @param isSelecting rows are selected */
 export function keysOf<Row>(
   actions: readonly Action<Row>[],
   rowNow: () => Row | undefined,

@@ -44,7 +44,7 @@ export function Figure(props: { title: ComponentChildren; table: ComponentChildr
 }
 
 /** A chart with axes and a legend; the same numbers as a table for those who want them. */
-export function Chart({ label, times, series, height }: PlotProps & { label: string }) {
+export function Chart({ label, times, series, height }: Omit<PlotProps, 'format'> & { label: string }) {
   const [Plot, setPlot] = useState<ComponentType<PlotProps>>();
   useEffect(() => {
     import('./plot').then((loaded) => setPlot(() => loaded.Plot));
@@ -56,7 +56,7 @@ export function Chart({ label, times, series, height }: PlotProps & { label: str
   const head = ['Time', ...series.map((one) => one.label)];
   return (
     <Figure title={label} table={<PlainTable label={label} head={head} rows={times.map(rowOf)} end={1} scrolls />}>
-      <div style={{ minHeight: `${height}px` }}>{Plot && <Plot {...{ times, series, height }} />}</div>
+      <div style={{ minHeight: `${height}px` }}>{Plot && <Plot {...{ times, series, height }} format={number} />}</div>
     </Figure>
   );
 }

@@ -2,7 +2,6 @@
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import Drawing, { type AlignedData, type Axis } from 'uplot';
 import base from 'uplot/dist/uPlot.min.css' with { type: 'text' };
-import { number } from '../core/format';
 import { adopt } from '../core/styles';
 import { isDark } from '../core/theme';
 import './plot.css';
@@ -23,6 +22,8 @@ export interface PlotProps {
   times: readonly number[];
   series: readonly Series[];
   height: number;
+  /** Passed in: an import would make a script of its own of what all pages share. */
+  format: (value: number) => string;
 }
 
 const DAY_MS = 86_400_000;
@@ -32,7 +33,7 @@ const [moment, hour, day] = [{ ...date, ...clock }, clock, date].map(
   (parts) => new Intl.DateTimeFormat('en-GB', parts),
 );
 
-export function Plot({ times, series, height }: PlotProps) {
+export function Plot({ times, series, height, format }: PlotProps) {
   const place = useRef<HTMLDivElement>(null);
   const plot = useRef<Drawing>(undefined);
   const dark = isDark.value;
@@ -53,7 +54,7 @@ export function Plot({ times, series, height }: PlotProps) {
     const fillOf = (index: number) => `var(--${series[index - 1]?.tone ?? TONES[(index - 1) % TONES.length]}-fill)`;
     const lines = series.map(({ label }, index) => ({
       label,
-      value: (_: Drawing, value: number | null) => (value === null ? '' : number(value)),
+      value: (_: Drawing, value: number | null) => (value === null ? '' : format(value)),
       stroke: colour(fillOf(index + 1)),
       fill: colour(`color-mix(in srgb, ${fillOf(index + 1)} 9%, transparent)`),
       width: 1.5,
@@ -69,7 +70,7 @@ export function Plot({ times, series, height }: PlotProps) {
             size: 32,
             values: (_, at, __, ___, step) => at.map((one) => (step >= DAY_MS ? day : hour)?.format(one) ?? ''),
           },
-          { ...axis, values: (_, values) => values.map(number), size: 56 },
+          { ...axis, values: (_, values) => values.map(format), size: 56 },
         ],
         padding: [8, 8, 0, 0],
         scales: { y: { range: (_, __, most) => [0, Math.max(1, (most ?? 0) * 1.1)] } },

@@ -2,10 +2,25 @@ import { type ComponentChildren, Fragment } from 'preact';
 import { useState } from 'preact/hooks';
 import { useNow } from '../core/clock';
 import { absolute, duration, number, readable, relative, short } from '../core/format';
+import type { Further } from '../core/further';
 import { href, segment } from '../core/router';
+import { Button, type ButtonProps } from './button';
 import { Icon } from './icon';
 
-export { Button, FurtherButton, LinkButton } from './button';
+export { Button } from './button';
+
+/** A link that looks like a button. */
+export const LinkButton = ({ to, icon, label }: Pick<ButtonProps, 'icon' | 'label'> & { to: string }) => (
+  <a class="button" href={to}>
+    {icon && <Icon name={icon} size={14} />}
+    {label}
+  </a>
+);
+
+/** Looks further. @param props.of what {@link useFurther} returns */
+export function FurtherButton({ of: { busy, look }, label }: { of: Pick<Further, 'busy' | 'look'>; label: string }) {
+  return <Button label={busy ? 'Searching…' : label} class="link" disabled={busy} onClick={look} />;
+}
 
 export const None = () => <span class="faint">–</span>;
 
