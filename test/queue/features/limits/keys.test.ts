@@ -397,7 +397,7 @@ describe('jobs that waited for their key in a place of their own, as an earlier 
     for (let count = 0; count < 3; count++) before.push(await addTo(queue, limit, { priority: 1 }));
     await queue.rows('UPDATE jobs SET waits_since = due_at, due_at = NULL');
     await queue.rows('CREATE INDEX jobs_limited ON jobs (limit_key) WHERE waits_since IS NOT NULL');
-    await queue.rows('DROP TABLE step_values');
+    for (const later of ['step_values', 'stream_chunks']) await queue.rows(`DROP TABLE ${later}`);
     await queue.rows("UPDATE meta SET value = '9' WHERE key = 'schema'");
     await queue.evict();
     clock.at(1000);
