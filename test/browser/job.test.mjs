@@ -55,7 +55,7 @@ describe('the page of a job', { timeout: 900_000 }, () => {
     return { id, parent, child };
   }
 
-  it('shows what the job writes, as it is written, and begins anew when its writer does', async () => {
+  it('shows what the job writes, as it is written, and starts again with its writer', async () => {
     const id = await worker.enqueue('output', { type: 'chat.answer' });
     while (!(await worker.take('output')));
     const write = (first, chunks, rest = {}) =>
