@@ -73,20 +73,26 @@ describe('chunks of a stream', () => {
     const real = globalThis.setTimeout;
     const held = ((run: () => void, ms?: number) => (ms === 1000 ? ticks.push(run) : real(run, ms))) as never;
     vi.spyOn(globalThis, 'setTimeout').mockImplementation(held);
+    const passSecond = () =>
+      object.inside(() => {
+        for (const tick of ticks.splice(0)) tick();
+      });
     await object.startCounting();
+    const writes: Promise<unknown>[] = [];
     for (let n = 0; n < 1000; n++) {
       const { job_id, name } = { job_id: id, name: 'tokens' };
       const wrote = object.api.writeStream({ job_id, name, execution: 0, first: n, chunks: ['"token "'] });
+      writes.push(wrote);
       if (n % 17 === 16) {
         await until(() => ticks.length > 0, 'the next write');
-        await object.inside(() => {
-          for (const tick of ticks.splice(0)) tick();
-        });
+        await passSecond();
         expect(await wrote).toMatchObject({ ok: true });
       }
     }
     await until(async () => (await page(id, '1024.998')).run !== null, 'the last chunk');
     await server.ack(id);
+    await passSecond();
+    await Promise.all(writes);
     vi.restoreAllMocks();
     const { written, alarms } = await object.counted();
     // One of them is the end of the job.
