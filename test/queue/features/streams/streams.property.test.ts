@@ -4,6 +4,7 @@
  */
 import { expect, it } from 'vitest';
 import { placeText } from '../../../../src/job/streams';
+import { histories } from '../../../support/long';
 import { freshName, steady, TestQueue } from '../../../support/queue';
 
 /** Numbers in [0, 1) that follow from a seed. */
@@ -122,7 +123,7 @@ async function play(seed: number): Promise<void> {
 }
 
 it('a stream read to its end is exactly what the last execution of its writer wrote', async () => {
-  for (let first = 1; first <= 60; first += 10) {
+  for (let first = 1; first <= histories(300); first += 10) {
     await Promise.all(Array.from({ length: 10 }, (_, n) => play(first + n)));
   }
 });
