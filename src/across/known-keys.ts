@@ -3,6 +3,7 @@
  * {@link LIST_MS}; for a key that it does not know earlier. Other requests meanwhile use the last list.
  */
 import type { Env } from '../config';
+import { isWithin } from '../durable/backoff';
 import { onEmptied } from '../durable/memory';
 import { waitAtMost } from '../durable/wait';
 import { unavailable } from '../job/errors';
@@ -41,16 +42,16 @@ class KnownKeys {
   /** The key with this id, and this hash unless that is undefined; undefined: none. @throws {ApiError} 503 */
   async find(id: string, hash: string | undefined, now: number): Promise<KnownKey | undefined> {
     if (hash !== undefined) this.used.add(hash);
-    if (!isWithin(LIST_MS, this.listedAt, now)) await this.ask(now);
+    if (!isWithin(this.listedAt, LIST_MS, now)) await this.ask(now);
     let found = this.match(id, hash, now);
     if (!found && (await this.ask(now))) found = this.match(id, hash, now);
     if (hash !== undefined && !(found && found.end > now)) this.used.delete(hash);
-    if (found || isWithin(USABLE_MS, this.listedAt, now)) return found;
+    if (found || isWithin(this.listedAt, USABLE_MS, now)) return found;
     throw unavailable('Whether this key is valid cannot be known at the moment.', AGAIN_MS / 1_000);
   }
 
   private match(id: string, hash: string | undefined, now: number): KnownKey | undefined {
-    const key = isWithin(USABLE_MS, this.listedAt, now) ? this.keys.get(id) : undefined;
+    const key = isWithin(this.listedAt, USABLE_MS, now) ? this.keys.get(id) : undefined;
     const end = key && endOf(key, hash ?? key.hash, now);
     return key && end !== undefined ? { ...key, end } : undefined;
   }
@@ -58,7 +59,7 @@ class KnownKeys {
   /** @returns whether there is another answer now */
   private async ask(now: number): Promise<boolean> {
     const hasList = this.listedAt !== Number.NEGATIVE_INFINITY;
-    if ((hasList || this.failed) && isWithin(AGAIN_MS, this.askedAt, now)) return false;
+    if ((hasList || this.failed) && isWithin(this.askedAt, AGAIN_MS, now)) return false;
     if (this.asking) {
       // Its request may have been cancelled, and the question with it.
       await waitAtMost(AGAIN_MS, this.asking);
@@ -90,9 +91,6 @@ class KnownKeys {
     }
   }
 }
-
-/** Is `at` less than `ms` ago? Times that lie ahead are of another clock. */
-export const isWithin = (ms: number, at: number, now: number) => now >= at && now - at < ms;
 
 /** A key and the end of the secret that was presented, epoch ms or infinity; it may have passed. */
 export type KnownKey = KeyRecord & { end: number };

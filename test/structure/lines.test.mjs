@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url';
 const SRC = fileURLToPath(new URL('../../src/', import.meta.url));
 
 const LINES = {
-  across: 5_252,
+  across: 5_250,
   allowance: 774,
   cli: 11_952,
   client: 7_868,

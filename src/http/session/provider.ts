@@ -3,8 +3,8 @@
  * one fetches: the runtime forbids that. Imported at the first login, so that other deployments do not load `jose`.
  */
 import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTPayload, jwtVerify } from 'jose';
-import { isWithin } from '../../across/known-keys';
 import { readText } from '../../dispatch/body';
+import { isWithin } from '../../durable/backoff';
 import { parseObject } from '../../job/envelope/fields';
 import { apiErrorData, unavailable } from '../../job/errors';
 import { getOrInsert } from '../../job/get-or-insert';
@@ -87,16 +87,16 @@ class Provider {
   }
 
   private async current(now: number): Promise<Metadata> {
-    if (!isWithin(KEYS_MS, this.loadedAt, now)) await this.load(now);
-    if (this.metadata && isWithin(USABLE_MS, this.loadedAt, now)) return this.metadata;
+    if (!isWithin(this.loadedAt, KEYS_MS, now)) await this.load(now);
+    if (this.metadata && isWithin(this.loadedAt, USABLE_MS, now)) return this.metadata;
     throw unreachable();
   }
 
   /** @returns whether there is newer metadata now */
   private async load(now: number): Promise<boolean> {
     // The first requests of an isolate come together, and each needs an answer of its own.
-    const isFirst = !this.failed && !isWithin(USABLE_MS, this.loadedAt, now);
-    if (!isFirst && isWithin(AGAIN_MS, this.askedAt, now)) return false;
+    const isFirst = !this.failed && !isWithin(this.loadedAt, USABLE_MS, now);
+    if (!isFirst && isWithin(this.askedAt, AGAIN_MS, now)) return false;
     this.askedAt = now;
     try {
       this.metadata = await metadataOf(this.login);
