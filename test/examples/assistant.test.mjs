@@ -48,23 +48,23 @@ describe('the assistant', { timeout: 900_000 }, () => {
     assert.equal(await wordsOf(page), WHOLE);
   });
 
-  it('is approved by a person in another tab', async () => {
+  /** A person decides in another tab. @returns the page, once it says what came of it */
+  async function decided(choice, outcome) {
     const page = await asked();
     const path = await page.getByRole('link', { name: 'Publish?' }).getAttribute('href');
     const other = await browser.newPage();
     await other.goto(new URL(path, assistant.url).href);
-    await other.getByRole('button', { name: 'publish' }).click();
-    await page.getByText('Published.').waitFor();
-    assert.equal(await wordsOf(page), WHOLE);
+    await other.getByRole('button', { name: choice }).click();
+    await page.getByText(outcome).waitFor();
+    return page;
+  }
+
+  it('is approved by a person in another tab', async () => {
+    assert.equal(await wordsOf(await decided('publish', 'Published.')), WHOLE);
   });
 
   it('says so when the answer is discarded, also after a reload', async () => {
-    const page = await asked();
-    const path = await page.getByRole('link', { name: 'Publish?' }).getAttribute('href');
-    const other = await browser.newPage();
-    await other.goto(new URL(path, assistant.url).href);
-    await other.getByRole('button', { name: 'discard' }).click();
-    await page.getByText('Not published.').waitFor();
+    const page = await decided('discard', 'Not published.');
     await page.reload();
     await page.getByText('Not published.').waitFor();
     assert.equal(await wordsOf(page), WHOLE);

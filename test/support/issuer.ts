@@ -1,6 +1,6 @@
 /** An identity provider: its keys, what it signs, and how it answers the queue's `fetch`. */
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose';
-import { vi } from 'vitest';
+import { afterEach, beforeEach, vi } from 'vitest';
 
 type Pair = Awaited<ReturnType<typeof generateKeyPair>> & { alg: string };
 
@@ -54,6 +54,21 @@ export class Issuer {
   listen(): this {
     vi.spyOn(globalThis, 'fetch').mockImplementation((...given) => this.fetch(new Request(...given)));
     return this;
+  }
+
+  /** It listens in each test of this file, as it was at the start; what the queue logs of it is not shown. */
+  listenInEachTest(): void {
+    beforeEach(() => {
+      this.listen();
+      Object.assign(this, { down: false, document: {} });
+      this.arrivals.length = 0;
+      vi.spyOn(console, 'warn').mockImplementation(() => undefined);
+      vi.spyOn(console, 'error').mockImplementation(() => undefined);
+    });
+    afterEach(() => {
+      vi.restoreAllMocks();
+      vi.useRealTimers();
+    });
   }
 
   asked(path: string): number {

@@ -2,7 +2,7 @@
 
 import { env } from 'cloudflare:workers';
 import type { JWTPayload } from 'jose';
-import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { createApp } from '../../../src/http/app';
 import { attempts } from '../../../src/http/session/attempts';
 import { sha256Of, unpaddedBase64UrlOf } from '../../../src/job/bytes';
@@ -70,18 +70,7 @@ const who = async (Cookie: string, headers = {}, to = queue) =>
   await to.call('GET', HOST + SESSION, undefined, { Cookie, ...headers });
 
 beforeAll(() => issuer.addKey('one'));
-beforeEach(() => {
-  issuer.listen();
-  issuer.down = false;
-  issuer.document = {};
-  issuer.arrivals.length = 0;
-  vi.spyOn(console, 'warn').mockImplementation(() => undefined);
-  vi.spyOn(console, 'error').mockImplementation(() => undefined);
-});
-afterEach(() => {
-  vi.restoreAllMocks();
-  vi.useRealTimers();
-});
+issuer.listenInEachTest();
 
 describe('a browser without a proxy before the queue', () => {
   it('is led to the provider, with what only this browser and this server know', async () => {

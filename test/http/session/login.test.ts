@@ -1,6 +1,6 @@
 /** Logins by an identity provider: whose JWT counts, what it allows, and everything that is none. */
 import { exportJWK, exportSPKI, SignJWT } from 'jose';
-import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { Attempts, attempts } from '../../../src/http/session/attempts';
 import { unpaddedBase64UrlOf } from '../../../src/job/bytes';
 import { clock, DAY, MINUTE, SECOND, T0 } from '../../support/clock';
@@ -39,17 +39,7 @@ beforeAll(async () => {
   for (const alg of ['RS256', 'ES256', 'EdDSA', 'PS256']) await issuer.addKey(alg, alg);
   await issuer.addKey('one');
 });
-beforeEach(() => {
-  issuer.listen();
-  issuer.down = false;
-  issuer.arrivals.length = 0;
-  vi.spyOn(console, 'warn').mockImplementation(() => undefined);
-  vi.spyOn(console, 'error').mockImplementation(() => undefined);
-});
-afterEach(() => {
-  vi.restoreAllMocks();
-  vi.useRealTimers();
-});
+issuer.listenInEachTest();
 
 describe('a JWT of the identity provider', () => {
   it('is a login: as Bearer, in the query, in the header that the proxy sets', async () => {
