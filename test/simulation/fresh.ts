@@ -7,6 +7,7 @@ import type { QueueEngine } from '../../src/queue/engine';
 import { stats } from '../../src/queue/read/stats';
 import { countArchived } from '../../src/queue/store/archive';
 import { ChunkScan } from '../../src/queue/store/chunks/scan';
+import type { Position } from '../../src/queue/store/due-index';
 import { type JobRow, STATE } from '../../src/queue/store/job-row';
 import { endOf } from '../../src/queue/store/leases';
 import { laneName, laneOf } from '../../src/queue/store/limits/lanes';
@@ -265,11 +266,17 @@ function compareOrder(live: QueueParts, fresh: QueueParts, now: number): void {
     return selectReady(q.store, scan, now, MOST_READY, look);
   };
   const where = live.store.cursors.pull.any;
-  // What it has passed because its key has no room is not read again.
+  type Passed = { forgotten?: { from: Position; names: Set<string> }; order: (a: Position, b: Position) => number };
+  // What it has passed because its key has no room is not read again, or only once it goes back.
   const isBehind = (row: JobRow): boolean => {
     const name = laneOf(row);
     const [rank, at] = row.due_at === null ? ([LINE, row.enqueued_at] as const) : ([row.priority, row.due_at] as const);
-    return name !== undefined && where.behind.get(rank)?.has(name, { at, attempt: row.attempt, key: row.key }) === true;
+    const lanes = where.behind.get(rank);
+    if (name === undefined || !lanes) return false;
+    const position = { at, attempt: row.attempt, key: row.key };
+    const { forgotten, order } = inside<Passed>(lanes);
+    const isForgotten = forgotten?.names.has(name) && order(position, forgotten.from) >= 0;
+    return isForgotten || lanes.has(name, position);
   };
   const copy = new Scan();
   copy.line = where.line;

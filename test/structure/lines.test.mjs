@@ -26,7 +26,7 @@ const LINES = {
   locks: 479,
   mcp: 175,
   producer: 939,
-  queue: 26_830,
+  queue: 26_842,
   rpc: 1_763,
   testing: 961,
   ui: 12_070,

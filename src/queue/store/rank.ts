@@ -44,6 +44,10 @@ export class Rank {
     place.wentBack();
   }
 
+  get mustGoBack(): boolean {
+    return this.place.behind()?.isUnfinished === true;
+  }
+
   /** Has the row that comes next waited for its key? */
   isAgain(row: JobRow): boolean {
     return this.firstAgain?.row === row;

@@ -205,6 +205,10 @@ class ReadyJobs implements Stream {
     return this.due?.held === true || this.line?.held === true;
   }
 
+  get mustGoBack(): boolean {
+    return this.due?.mustGoBack === true || this.line?.mustGoBack === true;
+  }
+
   peek(pageSize: number): JobRow | undefined {
     return this.first(this.due?.peek(pageSize), this.line?.peek(pageSize));
   }
@@ -257,6 +261,7 @@ export function selectReady(
   };
   scan.emptied = true;
   let isStale = false;
+  let mustGoBack = false;
   for (const priority of inTurn(ranks.priorities)) {
     // Jobs of groups that wait with a priority from before the order was strict: none of it counts.
     const alsoOf = gates?.isStrict && priority === 0 ? [...ranks.priorities].filter((other) => other !== 0) : [];
@@ -273,11 +278,11 @@ export function selectReady(
     scan.emptied &&= !selection.isFull && !hasHeld;
     isStale = scan.rereads(priority);
     // What was not read yet of this priority comes first.
-    if (selection.isFull || selection.isCutShort || isStale) break;
+    mustGoBack = ready.mustGoBack;
+    if (selection.isFull || selection.isCutShort || isStale || mustGoBack) break;
   }
   scan.isCutShort = selection.isCutShort;
   // If only held rows were read, the next selection would read the same again.
-  const mustGoBack = [...scan.behind.values()].some(({ isUnfinished }) => isUnfinished);
   scan.unfinished =
     isStale || mustGoBack || selection.isCutShort || (selection.isFull && !selection.isSated && selection.hasMoved);
   return selection.taken;
@@ -294,7 +299,7 @@ function selectInOrder(ready: ReadyJobs, selection: JobSelection): boolean {
   for (let looked = 0; !selection.isFull; looked++) {
     // The more it passes over, the more it reads at once.
     const row = ready.peek(Math.min(Math.max(selection.left + 4, looked), 128));
-    if (!row) break;
+    if (!row || ready.mustGoBack) break;
     if (ready.pass(row, selection.look(row))) selection.hasMoved = true;
   }
   return ready.hasHeld;

@@ -15,6 +15,8 @@ import type { Turns } from './turns';
 export interface Stream {
   peek(pageSize: number): JobRow | undefined;
   pass(row: JobRow, verdict: Verdict): boolean;
+  /** May jobs start that were passed over? They come before those that follow. */
+  readonly mustGoBack: boolean;
   /** The next one of those that have waited for their keys and were read before, if its key may have room. */
   again(): JobRow | undefined;
   /** Is it such a one? */
@@ -74,6 +76,7 @@ export function selectInTurns(
   const read = (row: JobRow): void => {
     const isAgain = ready.isAgain(row);
     ready.pass(row, 'pass');
+    turns.isStale ||= ready.mustGoBack;
     selection.hasMoved = true;
     ahead++;
     if (row.body !== '') ownRows++;

@@ -132,7 +132,7 @@ export class KeyLanes {
     return this.open.first;
   }
 
-  /** Does the next selection find something here without anything else happening? */
+  /** May jobs start that were forgotten, before any that follow them? The next selection reads them again. */
   get isUnfinished(): boolean {
     return this.mustGoBack;
   }

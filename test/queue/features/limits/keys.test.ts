@@ -315,6 +315,26 @@ describe('rates', () => {
     });
   });
 
+  it('start jobs in their order however few are remembered, delayed ones before those that came later', async () => {
+    const queue = new TestQueue();
+    const rate = { key: 'rated', rate: 6, period: 'second' };
+    await addManyTo(queue, 6, rate);
+    await queue.inside(({ q }) => Object.assign(q.store.sizes, { memory: 12, memoryEach: 12 }));
+    expect(await fetchFrom(queue)).toHaveLength(6);
+    const delayed: string[] = [];
+    for (let n = 0; n < 8; n++) {
+      delayed.push(await addTo(queue, rate, { delay_until: new Date(T0 + 100).toISOString() }));
+      await addTo(queue, undefined, { delay_until: new Date(T0 + 100).toISOString() });
+    }
+    clock.at(150);
+    const later = await addManyTo(queue, 4, rate);
+    expect(await fetchFrom(queue)).toHaveLength(8);
+    clock.at(1_000);
+    expect(await fetchFrom(queue)).toEqual(delayed.slice(0, 6));
+    clock.at(2_000);
+    expect(await fetchFrom(queue)).toEqual([...delayed.slice(6), ...later]);
+  });
+
   it('a throttle spreads its starts evenly', async () => {
     const queue = new TestQueue();
     const ids = await addManyTo(queue, 4, { key: 't', throttle: { limit: 3, period: 'second' } });
