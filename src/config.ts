@@ -118,7 +118,8 @@ export type DataLocation = (typeof LOCATIONS)[number];
 /** Computes a value once for each environment. A mistake is found again by every call. */
 function once<T>(read: (env: Env) => T): (env: Env) => T {
   const known = new WeakMap<Env, { value: T }>();
-  return (env) => getOrInsert(known, env, () => ({ value: read(env) })).value;
+  const add = (env: Env) => ({ value: read(env) });
+  return (env) => getOrInsert(known, env, add).value;
 }
 
 /** Who is let in; read once per isolate. @throws {ApiError} 500 `invalid_configuration` */

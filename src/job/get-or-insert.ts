@@ -2,11 +2,11 @@
 export function getOrInsert<K, V>(
   map: { get(key: K): V | undefined; set(key: K, value: V): unknown },
   key: K,
-  make: () => V,
+  make: (key: K) => V,
 ): V {
   const known = map.get(key);
   if (known !== undefined) return known;
-  const value = make();
+  const value = make(key);
   map.set(key, value);
   return value;
 }

@@ -34,9 +34,12 @@ export async function mayCreate(
 }
 
 /** Call before jobs are enqueued, after {@link mayCreate}. @throws {ApiError} 429 above the rate of the key */
-export async function withinRate(c: AppContext, jobs: readonly { queue: string }[]): Promise<void> {
+export function withinRate(c: AppContext, jobs: readonly { queue: string }[]): Promise<void> | undefined {
   const { rate, key_id: key } = c.get('caller') ?? {};
-  if (rate === undefined || key === undefined) return;
+  return rate === undefined || key === undefined ? undefined : spend(c, jobs, key, rate);
+}
+
+async function spend(c: AppContext, jobs: Parameters<typeof withinRate>[1], key: string, rate: string): Promise<void> {
   const quota = quotaOf(rate);
   const counts = Map.groupBy(jobs, ({ queue }) => queue);
   for (const [queue, { length: count }] of counts) {

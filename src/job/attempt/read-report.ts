@@ -32,7 +32,8 @@ export interface ReportNaming {
   delivery?: string | undefined;
 }
 
-const NAMES = ['job_id', 'attempt', 'delivery_id', 'worker_id'] as const;
+/** Members of all reports. */
+const NAMES = ['action', 'job_id', 'attempt', 'delivery_id', 'worker_id'] as const;
 
 /** The members of each report besides its attempt, the one that most likely was meant by another name first. */
 const MEMBERS = {
@@ -51,7 +52,7 @@ export type ReportKind = keyof typeof MEMBERS;
 
 /** The attempt of a report. @throws {ApiError} 400: no job, two jobs or an unknown member; 404: it is not a job id */
 export function readAttempt(body: JsonObject, { pathId, delivery }: ReportNaming, kind: ReportKind): AttemptName {
-  refuseOthers(body, MEMBERS[kind], ['action', ...NAMES]);
+  refuseOthers(body, MEMBERS[kind], NAMES);
   const job_id = body.job_id ?? pathId;
   if (typeof job_id !== 'string') throw invalidRequest('job_id', 'job_id is required and must be a string.');
   if (pathId !== undefined && job_id !== pathId) {

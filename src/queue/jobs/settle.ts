@@ -49,7 +49,7 @@ export class Settlement {
     if (outcome.log) q.observed.logs.add(active, outcome.log);
     if (outcome.progress) noteProgress(q, row, active, outcome.progress, now);
     if (outcome.checkpoint !== undefined) q.store.checkpoints.save(row.key, outcome.checkpoint, now);
-    for (const said of outcome.streams ?? []) addChunks(q, row, active, said);
+    if (outcome.streams) for (const said of outcome.streams) addChunks(q, row, active, said);
     switch (outcome.kind) {
       case 'completed':
         this.completions.add({ row, attempt: runningAttempt(active), result: outcome.result });

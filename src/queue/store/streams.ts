@@ -167,7 +167,8 @@ export class StreamTable {
 
   /** Writes what waits of a job: a row for each stream. */
   flush(key: number): void {
-    for (const [name, stream] of this.open.get(key) ?? []) this.write(key, name, stream);
+    const streams = this.open.get(key);
+    if (streams) for (const [name, stream] of streams) this.write(key, name, stream);
   }
 
   /** Writes what waits of all jobs. @returns whether the turn ended before */
@@ -195,6 +196,7 @@ export class StreamTable {
 
   /** The transaction is committed. */
   committed(): void {
+    if (this.flushed.size === 0) return;
     for (const stream of this.flushed) {
       this.chars -= charsOf(stream.texts.splice(0, stream.written - stream.base));
       stream.base = stream.written;
