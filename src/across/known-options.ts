@@ -56,9 +56,9 @@ export async function refuseUnknownOptions(
   entries: readonly { queue: string; job: Pick<NewJob, 'limit' | 'steps' | 'parts'> }[],
 ): Promise<void> {
   for (const later of LATER) {
-    const queues = new Set<string>();
-    for (const { queue, job } of entries) if (later.isIn(job)) queues.add(queue);
-    await inParallel([...queues], (queue) => refuseUnknown(env, queue, later));
+    const having = entries.filter(({ job }) => later.isIn(job));
+    if (having.length === 0) continue;
+    await inParallel([...new Set(having.map(({ queue }) => queue))], (queue) => refuseUnknown(env, queue, later));
   }
 }
 
