@@ -20,7 +20,7 @@ import { homesOf } from './locate';
 /** The queue in whose object this runs: it asks itself without a call. */
 export interface Here {
   queue: string;
-  object: Pick<QueueApi, 'enqueue' | 'recall'>;
+  object: Pick<QueueApi, 'enqueue' | 'recall' | 'spendRate'>;
 }
 
 export function takerOf(env: Env, queue: string, here: Here | undefined): Here['object'] {

@@ -1,8 +1,10 @@
-/** How many queues a key may create in a day: names are unbounded, and each costs an object and a row. */
+/** How many queues a key may create in a day, as names are unbounded, and how many jobs it may enqueue into each. */
 import { type Env, readConfig } from '../config';
 import { onEmptied } from '../durable/memory';
-import { eventualOutcomeOf, unwrap } from '../job/errors';
+import { eventualOutcomeOf, refusal, unwrap } from '../job/errors';
+import { quotaOf } from '../job/keys';
 import { directoryObject } from '../rpc/stubs';
+import { type Here, takerOf } from './batch';
 
 /** Names that are remembered; beyond that all are forgotten, and asked about again. */
 const MAX_NAMES = 10_000;
@@ -27,4 +29,25 @@ export async function admitQueues(
   if (!outcome.ok) return;
   if (seen.size + unseen.length > MAX_NAMES) seen.clear();
   for (const queue of unseen) seen.add(queue);
+}
+
+/** Counts jobs that a key is about to enqueue. @param here the calling queue @throws {ApiError} 429 above its rate */
+export async function admitJobs(
+  env: Env,
+  { id, rate }: { id?: string | undefined; rate?: string | undefined },
+  jobs: readonly { queue: string }[],
+  here?: Here,
+): Promise<void> {
+  if (rate === undefined || id === undefined) return;
+  const quota = quotaOf(rate);
+  const counts = Map.groupBy(jobs, ({ queue }) => queue);
+  for (const [queue, { length: count }] of counts) {
+    const waitMs = count > quota.limit ? undefined : await takerOf(env, queue, here).spendRate(id, count, quota);
+    if (waitMs === 0) continue;
+    const hint = waitMs === undefined ? 'Send fewer jobs at once.' : 'Wait for the time in Retry-After.';
+    throw refusal(429, 'rate_limited', `This key may enqueue ${rate} jobs into queue ${queue}.`, {
+      ...{ retryable: waitMs !== undefined, details: { rate, queue, jobs: count }, hint },
+      ...(waitMs !== undefined && { headers: { 'Retry-After': String(Math.ceil(waitMs / 1_000)) } }),
+    });
+  }
 }

@@ -7,8 +7,9 @@ import type { Here } from '../across/batch';
 import { enqueueAll, enqueueOne } from '../across/enqueue';
 import { enqueueEach } from '../across/enqueue-many';
 import { noteIds } from '../across/ids';
+import { keyWithId } from '../across/known-keys';
 import { withJob } from '../across/locate';
-import { admitQueues } from '../across/new-queues';
+import { admitJobs, admitQueues } from '../across/new-queues';
 import { fullestOf, renderBatch, Telling, warningTexts } from '../across/receipts';
 import { Reservations } from '../across/reservation';
 import { takeHeartbeat } from '../across/workers';
@@ -30,7 +31,7 @@ import { below, over, type QueueDefaults } from '../job/settings';
 import { fingerprintOf } from '../job/unique/fingerprint';
 import { UnknownMembers } from '../job/unknown-members';
 import { type Heartbeat, renderHeartbeat } from '../job/worker/heartbeat';
-import type { Connection, SpokenBatch } from '../job/worker/socket';
+import type { ConnectedKey, Connection, SpokenBatch } from '../job/worker/socket';
 import { misplacement } from '../rpc/place';
 import type { QueueApi, QueueSettings } from '../rpc/queue';
 import type { EnqueuedJob } from '../rpc/receipts';
@@ -49,15 +50,14 @@ import type { QueueParts } from './store/parts';
 const AS_REQUEST = { method: 'POST', path: '/ojs/v1/jobs/batch' };
 
 /**
- * Enqueues all jobs of a message, or none. @param creator counts the queues that this creates @param now epoch ms
+ * Enqueues all jobs of a message, or none. `creator` counts the queues that this creates, and `by` the jobs.
  * @returns the answer on the wire @throws {ApiError} as over HTTP, with `details.index` of the first wrong job
  */
 async function enqueueFromSocket(
   env: Env,
   here: Here,
   { jobs, idempotency_key: key, trace }: SpokenBatch,
-  creator: string | undefined,
-  now: number,
+  { creator, by, now }: { creator: string | undefined; by: ConnectedKey | undefined; now: number },
 ): Promise<SocketEnqueued> {
   const { retryVariables } = readConfig(env);
   const idempotency =
@@ -74,6 +74,7 @@ async function enqueueFromSocket(
   const parsed = read.some(({ unique }) => unique) ? await Promise.all(read.map(withFingerprint)) : read;
   refuseTooMuch(parsed.map(({ job }) => job));
   await admitQueues(env, creator, parsed);
+  await admitJobs(env, by ?? {}, parsed, here);
   const { jobs: views, replayed } = await enqueueAll(env, parsed, { idempotency, here });
   const telling = new Telling(retryVariables, true);
   const warnings = warningTexts(views, unknown);
@@ -121,8 +122,12 @@ export class QueueLife {
       isSilenced: (workerId) => this.silenced.hasNow(workerId),
       askSilenced: async (workerId) => this.silenced.has(workerId),
       heartbeat: (heard) => this.heartbeat(heard),
-      enqueue: (batch, creator) =>
-        enqueueFromSocket(env, { queue: this.name, object: own }, batch, creator, Date.now()),
+      enqueue: (batch, creator, by) =>
+        enqueueFromSocket(env, { queue: this.name, object: own }, batch, { creator, by, now: Date.now() }),
+      keyOf: async ({ key }) => {
+        const found = key && (await keyWithId(env, key.id, Date.now(), key.hash));
+        return found && !found.bounds ? { ...found, hash: key.hash } : undefined;
+      },
       writeStream: async (request) => unwrap(await this.writeStream(request)),
       directiveOf: async (workerId) => (await directoryObject(env).worker(workerId))?.directive ?? 'running',
     });

@@ -15,7 +15,7 @@ import type { Connection } from '../job/worker/socket';
 export type { AttemptName, Report, Reported };
 
 /** A claim by a worker that pulls. Each chunk counts as one job. */
-export interface ClaimRequest extends Partial<Omit<Connection, 'creator'>> {
+export interface ClaimRequest extends Partial<Omit<Connection, 'creator' | 'key'>> {
   /** 1 … 100. */
   count: number;
   /** Wait up to this long for work, 0 … 20000 ms. */

@@ -117,6 +117,7 @@ export class Life {
       },
       isSilenced: silenced,
       askSilenced: async (worker) => silenced(worker),
+      keyOf: async () => undefined,
       writeStream: (request) => engine.streams.take(request),
       heartbeat: async ({ worker_id }) => {
         if (this.heartbeatFails) throw unavailable('The directory could not be asked.');

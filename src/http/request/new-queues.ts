@@ -2,10 +2,9 @@
  * Which requests may create queues: those that bring jobs, schedules or settings. The number is bounded for keys that
  * are not administrators. A change of an existing queue, such as a pause, creates none: its name may be misspelt.
  */
-import { admitQueues } from '../../across/new-queues';
+import { admitJobs, admitQueues } from '../../across/new-queues';
 import { statsOf } from '../../across/statistics';
-import { notFound, refusal, unwrap } from '../../job/errors';
-import { quotaOf } from '../../job/keys';
+import { notFound, unwrap } from '../../job/errors';
 import { queueObject } from '../../rpc/stubs';
 import type { AppContext } from '../context';
 import { insideOnly } from './bounds';
@@ -35,22 +34,8 @@ export async function mayCreate(
 
 /** Call before jobs are enqueued, after {@link mayCreate}. @throws {ApiError} 429 above the rate of the key */
 export function withinRate(c: AppContext, jobs: readonly { queue: string }[]): Promise<void> | undefined {
-  const { rate, key_id: key } = c.get('caller') ?? {};
-  return rate === undefined || key === undefined ? undefined : spend(c, jobs, key, rate);
-}
-
-async function spend(c: AppContext, jobs: Parameters<typeof withinRate>[1], key: string, rate: string): Promise<void> {
-  const quota = quotaOf(rate);
-  const counts = Map.groupBy(jobs, ({ queue }) => queue);
-  for (const [queue, { length: count }] of counts) {
-    const waitMs = count > quota.limit ? undefined : await queueObject(c.env, queue).spendRate(key, count, quota);
-    if (waitMs === 0) continue;
-    const hint = waitMs === undefined ? 'Send fewer jobs at once.' : 'Wait for the time in Retry-After.';
-    throw refusal(429, 'rate_limited', `This key may enqueue ${rate} jobs into queue ${queue}.`, {
-      ...{ retryable: waitMs !== undefined, details: { rate, queue, jobs: count }, hint },
-      ...(waitMs !== undefined && { headers: { 'Retry-After': String(Math.ceil(waitMs / 1_000)) } }),
-    });
-  }
+  const { rate, key_id: id } = c.get('caller') ?? {};
+  return rate === undefined ? undefined : admitJobs(c.env, { id, rate }, jobs);
 }
 
 const HOW_TO_FIND = 'GET /ojs/v1/queues lists the queues. POST /ojs/v1/queues creates one before its first job.';

@@ -168,10 +168,10 @@ async function connectWorker(c: AppContext) {
   if (!offered.includes(SUBPROTOCOL)) {
     throw invalidRequest('Sec-WebSocket-Protocol', `Offer the subprotocol ${SUBPROTOCOL}.`, { offered });
   }
-  const { key_id, end } = c.get('caller') ?? {};
-  if (key_id !== undefined || end !== undefined) {
+  const { key_id: id, key_hash: hash, rate, end } = c.get('caller') ?? {};
+  if (end !== undefined) {
     const hint = 'Fetch and report over HTTP: POST /ojs/v1/workers/fetch. Clients do so without a socket.';
-    throw refusal(403, 'forbidden', 'Sockets of workers need a key of API_KEYS.', { hint });
+    throw refusal(403, 'forbidden', 'Sockets of workers need an API key.', { hint });
   }
   const { queue, worker_id, types, handlers, ...times } = c.req.query();
   if (queue === undefined) throw invalidRequest('queue', 'queue is required.');
@@ -183,7 +183,8 @@ async function connectWorker(c: AppContext) {
     default_visibility_timeout_ms: numberIn(times.default_visibility_timeout_ms),
   });
   const creator = creatorOf(c);
-  const connection = { ...worker, ...(creator !== undefined && { creator }) };
+  const key = id !== undefined && hash !== undefined ? defined({ id, hash, rate }) : undefined;
+  const connection = { ...worker, ...defined({ creator, key }) };
   const webSocket = unwrap(await askToConnect(c.env, readQueueName(queue, 'queue'), connection));
   return switched(c, webSocket, SUBPROTOCOL);
 }

@@ -8,6 +8,7 @@ import { defined, isObject, optional, readInteger, readName, readString, readWor
 import { notAnObject, parseParts } from '../envelope/json';
 import { readMembers, required } from '../envelope/members';
 import { invalidPayload, invalidRequest, type Outcome, payloadTooLarge } from '../errors';
+import type { StoredKey } from '../keys';
 import { readStreamName, readStreamSaid, type StreamSaid } from '../streams';
 import { readTrace, type Trace } from '../trace';
 import { CLAIM_MEMBERS } from './handlers';
@@ -29,7 +30,11 @@ export interface Connection extends ReturnType<typeof readConnectionMembers> {
   chunks?: PulledChunks;
   /** By what the queues count that its enqueues create; absent: it may create any number. Known to the server alone. */
   creator?: string;
+  /** A key made at run time, as the Worker knows it. Known to the server alone, too. */
+  key?: ConnectedKey;
 }
+
+export interface ConnectedKey extends Pick<StoredKey, 'id' | 'hash' | 'rate'> {}
 
 /** Jobs that a producer says: all of them are enqueued, or none. */
 export interface SpokenBatch {

@@ -207,15 +207,6 @@ describe('a key made at run time', () => {
     const used = (await list()).filter(({ used_at }) => used_at !== null);
     expect(used.map(({ id }) => id)).toEqual([one.id]);
   });
-
-  it('has no sockets of workers', async () => {
-    const { key } = await create();
-    const upgrade = { ...bearer(key), Upgrade: 'websocket', 'Sec-WebSocket-Protocol': 'tocsin.worker.v1' };
-    const path = `${V1}/workers/socket?queue=a&worker_id=w`;
-    expect((await isolate().call('GET', path, undefined, upgrade)).body.error).toMatchObject({
-      ...{ code: 'forbidden', message: 'Sockets of workers need a key of API_KEYS.' },
-    });
-  });
 });
 
 describe('the client', () => {

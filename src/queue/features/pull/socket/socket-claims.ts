@@ -71,13 +71,27 @@ export class SocketClaims {
       line.claim.count = count;
       return;
     }
+    if (line.isUnchecked) {
+      this.whenAllowed(line, () => this.serve(line));
+      return;
+    }
     const claim = { ...worker, ...line.said, count, waiter: crypto.randomUUID() };
     line.claim = claim;
-    const isUnwanted = () => line.isOver || this.isSilenced(worker.worker_id);
+    const isUnwanted = () => line.isOver || line.isUnchecked || this.isSilenced(worker.worker_id);
     void open.pull.claim(claim, Number.POSITIVE_INFINITY, isUnwanted).then(
       (outcome) => this.give(line, claim, outcome),
       (error: unknown) => this.give(line, claim, failedClaim('the claim of a connected worker', error)),
     );
+  }
+
+  /** Acts unless the key of the worker has ended. */
+  whenAllowed(line: WorkerSocket, act: () => void): void {
+    const allowed = line.isAllowed;
+    if (allowed === true) act();
+    else if (allowed) {
+      const note = (error: unknown) => console.error('tocsin: the key of a connected worker is not known:', error);
+      this.keepAlive(allowed.then((is) => (is ? act() : undefined), note));
+    }
   }
 
   private give(line: WorkerSocket, claim: WorkerSocket['claim'], outcome: Outcome<RunnerView[]>): void {

@@ -21,6 +21,7 @@ import { ApiError, type ErrorData, notFound, type Outcome, unavailable } from '.
 import { own } from '../../../../job/own';
 import type { Heartbeat } from '../../../../job/worker/heartbeat';
 import {
+  type ConnectedKey,
   type Connection,
   MAX_MESSAGE,
   MAX_READY,
@@ -74,7 +75,8 @@ export interface SocketsHost {
   /** Extends leases, and makes the worker known. @returns the answer on the wire */
   heartbeat(heard: Heartbeat): Promise<HeartbeatAnswer>;
   /** Enqueues jobs, all or none. @returns the answer on the wire. @throws {ApiError} */
-  enqueue(batch: SpokenBatch, creator: string | undefined): Promise<SocketEnqueued>;
+  enqueue(batch: SpokenBatch, creator: string | undefined, key: ConnectedKey | undefined): Promise<SocketEnqueued>;
+  keyOf: ConnectionHost['keyOf'];
   /** Shows chunks of an output stream. @returns once they are written. @throws {ApiError} */
   writeStream(request: StreamRequest): Promise<StreamReceipt>;
   directiveOf(workerId: string): Promise<Directive>;
@@ -94,6 +96,8 @@ export class WorkerSockets {
     this.lineHost = {
       now: () => host.now(),
       doesNotRead: (line) => this.cutOff(line, TRY_LATER, 'the worker does not confirm that it reads'),
+      keyOf: (worker) => host.keyOf(worker),
+      hasNoKey: (line) => this.cutOff(line, POLICY, 'the key has ended'),
     };
   }
 
@@ -133,6 +137,7 @@ export class WorkerSockets {
     this.host.ctx.setWebSocketAutoResponse(new WebSocketRequestResponsePair(PING, PONG));
     this.host.ctx.acceptWebSocket(ours, [TAG]);
     const line = new WorkerSocket(ours, { ...worker, ready: 0, seq: 0 }, this.lineHost);
+    if (worker.key) line.trust(worker.key);
     line.isSilenced = this.host.isSilenced(worker.worker_id);
     line.keep();
     this.note(line);
@@ -205,6 +210,8 @@ export class WorkerSockets {
     let isRead = false;
     try {
       if (this.held > MAX_HELD) throw unavailable('Other messages take the space; send it again.', HELD_FOR_S);
+      const allowed = line.isAllowed;
+      if (!(typeof allowed === 'boolean' ? allowed : await allowed)) return;
       const said = parseMessage(data);
       if (typeof said.id === 'number') id = said.id;
       const message = readMessage(said, line.worker.worker_id, this.host.now());
@@ -237,7 +244,7 @@ export class WorkerSockets {
         return line.tell({
           type: 'enqueued',
           id: message.batch.id,
-          ...(await this.host.enqueue(message.batch, line.worker.creator)),
+          ...(await this.host.enqueue(message.batch, line.worker.creator, line.key)),
         });
       case 'stream':
         // It is answered within a second, and is not under way until then: there may be many.
@@ -281,7 +288,8 @@ export class WorkerSockets {
 
   private async tellDirective(line: WorkerSocket): Promise<void> {
     try {
-      line.tell({ type: 'directive', state: await this.host.directiveOf(line.worker.worker_id) });
+      const state = await this.host.directiveOf(line.worker.worker_id);
+      if (await line.isAllowed) line.tell({ type: 'directive', state });
     } catch (error) {
       // Its next heartbeat tells it.
       console.error('tocsin: a connected worker could not be sent its directive:', error);
@@ -297,7 +305,9 @@ export class WorkerSockets {
       for (const { type, subject: job_id, heldBy } of events) {
         const why = own(TAKEN, type);
         if (why === undefined || heldBy === undefined || supply.isReported(heldBy, job_id)) continue;
-        for (const line of this.linesOf.get(heldBy) ?? []) line.tell({ type: 'taken', jobs: [{ job_id, why }] });
+        for (const line of this.linesOf.get(heldBy) ?? []) {
+          supply.whenAllowed(line, () => line.tell({ type: 'taken', jobs: [{ job_id, why }] }));
+        }
       }
     });
   }

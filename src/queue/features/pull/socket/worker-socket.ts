@@ -1,5 +1,7 @@
 /** The socket of one worker: what it is ready for, what it was sent, and how much of that it has read. */
+
 import type { QueueMessage } from '../../../../contract/worker-socket';
+import { isPausedUntil } from '../../../../durable/backoff';
 import { Unread } from '../../../../durable/unread';
 import { renderRefusal } from '../../../../job/attempt/render-reported';
 import { callsFor } from '../../../../job/chunk';
@@ -8,7 +10,7 @@ import { writeJob } from '../../../../job/envelope/write';
 import type { ErrorData } from '../../../../job/errors';
 import type { RunnerView } from '../../../../job/record';
 import { grouped } from '../../../../job/size';
-import type { Connection } from '../../../../job/worker/socket';
+import type { ConnectedKey, Connection } from '../../../../job/worker/socket';
 import type { ClaimRequest } from '../../../../rpc/workers';
 import type { Configured } from '../../../store/parts';
 
@@ -28,6 +30,9 @@ const MAX_WAITING = 16 * 1024 * 1024;
 /** A worker that gets no jobs for that reason, and answers no ping within this time, ms, is disconnected. */
 const SILENT_MS = 30_000;
 
+/** A key made at run time is checked again after this time, ms. */
+const KEY_MS = 15_000;
+
 /** What outlives the memory of the object, in the attachment of the socket. */
 interface Kept extends Connection {
   ready: number;
@@ -39,6 +44,9 @@ export interface ConnectionHost {
   now(): number;
   /** More waits for its worker than may. */
   doesNotRead(line: WorkerSocket): void;
+  /** Its key made at run time, and its end; undefined: it may not be connected any more. @throws {ApiError} 503 */
+  keyOf(worker: Connection): Promise<(ConnectedKey & { end: number }) | undefined>;
+  hasNoKey(line: WorkerSocket): void;
 }
 
 export class WorkerSocket {
@@ -55,15 +63,20 @@ export class WorkerSocket {
   /** Messages that are being handled, and unreadable ones in a row. */
   underWay = 0;
   faults = 0;
+  /** Its key as last checked, and until when that counts, epoch ms. Only id and hash are kept. */
+  key: ConnectedKey | undefined;
+  private checkedUntil = 0;
+  private checking: Promise<boolean> | undefined;
   private seq: number;
   private readonly unread = new Unread(ASK_AFTER);
 
   constructor(
     readonly socket: WebSocket,
-    { ready, seq, handlers, ...worker }: Kept,
+    { ready, seq, handlers, key, ...worker }: Kept,
     private readonly host: ConnectionHost,
   ) {
-    this.worker = worker;
+    this.worker = key ? { ...worker, key: { id: key.id, hash: key.hash } } : worker;
+    this.key = key;
     this.said = handlers ? { handlers } : {};
     this.ready = ready;
     this.seq = seq;
@@ -77,6 +90,33 @@ export class WorkerSocket {
   /** Notes what must outlive the memory of the object. */
   keep(): void {
     this.socket.serializeAttachment({ ...this.worker, ready: this.ready, seq: this.seq } satisfies Kept);
+  }
+
+  /** Must its key be checked before it is sent jobs? */
+  get isUnchecked(): boolean {
+    return this.worker.key !== undefined && !isPausedUntil(this.checkedUntil, this.host.now(), KEY_MS);
+  }
+
+  /** May it still be connected? If not, it is disconnected. Messages that wait for that keep their order. */
+  get isAllowed(): boolean | Promise<boolean> {
+    if (this.isOver || !this.isUnchecked) return !this.isOver;
+    this.checking ??= this.check().finally(() => {
+      this.checking = undefined;
+    });
+    return this.checking;
+  }
+
+  private async check(): Promise<boolean> {
+    const key = await this.host.keyOf(this.worker);
+    if (key) this.trust(key, key.end);
+    else this.host.hasNoKey(this);
+    return !this.isOver;
+  }
+
+  /** @param until the end of the key, epoch ms */
+  trust(key: ConnectedKey, until = Number.POSITIVE_INFINITY): void {
+    this.key = key;
+    this.checkedUntil = Math.min(this.host.now() + KEY_MS, until);
   }
 
   get mayBeSent(): boolean {
