@@ -10,7 +10,7 @@ import type { DeadLetterPlace } from '../rpc/failures';
 import type { DeadLetterRequest } from '../rpc/queue';
 import { directoryObject, queueObject } from '../rpc/stubs';
 import { badCursor, decodeCursor, encodeCursor, type PagePlace, type Paging } from './paging';
-import { knownQueues, queuesOf } from './queues';
+import { queuesOf } from './queues';
 
 /** Queues asked at a time: each may answer with as many places as the depth of the page. */
 const WIDTH = 5;
@@ -20,7 +20,7 @@ const FETCHED = 25;
 const MAX_COUNTED = 10_000;
 const MAX_NAMES = 1000;
 
-export interface DeadLetterFilter extends Pick<DeadLetterRequest, 'type' | 'error_type' | 'group' | 'since' | 'until'> {
+export interface DeadLetterFilter extends Omit<DeadLetterRequest, 'before' | 'limit' | 'total'> {
   /** Absent: all queues. */
   queues?: readonly string[];
 }
@@ -142,8 +142,8 @@ export interface DeadLetterRetention {
 }
 
 /** Counts by queue, type and error type (of the newest 10,000 per queue), first and last discard, ms, retentions. */
-export async function deadLetterStats(env: Env) {
-  const queues = await knownQueues(env);
+export async function deadLetterStats(env: Env, named?: readonly string[]) {
+  const queues = await queuesOf(env, { queues: named });
   const byQueue = new Map<string, number>();
   const byType = new Map<string, number>();
   const byErrorType = new Map<string, number>();

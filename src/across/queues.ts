@@ -2,7 +2,7 @@
 import type { Env } from '../config';
 import { defined } from '../job/envelope/fields';
 import { type ApiError, unsupported } from '../job/errors';
-import { type BusiestQueues, type KnownQueue, MAX_QUEUES_AT_ONCE } from '../rpc/directory';
+import { type BusiestQueues, type KnownQueue, MAX_QUEUES_AT_ONCE, type QueueListRequest } from '../rpc/directory';
 import { directoryObject } from '../rpc/stubs';
 import { encodeCursor, type PagePlace, type Paging, readAfter } from './paging';
 
@@ -21,14 +21,14 @@ export async function nextQueues(
   return { names: queues.map(({ name }) => name), more };
 }
 
-/** A page of the queues, by name. @param part of their names @throws {ApiError} 400 for a cursor of another list */
+/** A page of the queues, by name. @throws {ApiError} 400 for a cursor of another list */
 export async function listKnown(
   env: Env,
   paging: Paging,
-  part?: string,
+  meant: Pick<QueueListRequest, 'part' | 'names'>,
 ): Promise<PagePlace & { queues: KnownQueue[] }> {
   const { limit, offset } = paging;
-  const request = defined({ limit, offset, part, after: readAfter(paging) });
+  const request = defined({ ...meant, limit, offset, after: readAfter(paging) });
   const { queues, total, more } = await directoryObject(env).list(request);
   const last = queues.at(-1)?.name;
   return { queues, total, hasMore: more, nextCursor: last === undefined ? null : encodeCursor({ after: last }) };

@@ -90,7 +90,7 @@ type Acting = {
 
 const shared = {
   /** Counts the dead letters by queue, type and error. */
-  stats: get<{ 200: DeadLetterStats }>('/dead-letter/stats'),
+  stats: get<{ 200: DeadLetterStats }>('/dead-letter/stats', { bound: 'queues' }),
   /** Retries many dead letters. */
   retryMany: post<Acting>('/dead-letter/retry', onMany('dead_letters.retry')),
   /** Removes many dead letters. */
@@ -107,7 +107,7 @@ const DELETE = { ...onJob('dead_letter.delete'), scope: 'admin:purge' } as const
 /** Below `/ojs/v1`. */
 export const deadLetters = {
   /** Lists dead letters. */
-  list: get<{ query: CursorQuery & DeadLetterQuery; 200: DeadLetterList }>('/dead-letter'),
+  list: get<{ query: CursorQuery & DeadLetterQuery; 200: DeadLetterList }>('/dead-letter', { bound: 'list' }),
   ...shared,
   /** Shows a dead letter. */
   show: get<{ 200: JobAnswer; errors: 404 }>('/dead-letter/:id', { bound: 'job' }),
@@ -127,7 +127,7 @@ export const deadLetters = {
 /** Below `/ojs/v1/admin`. */
 export const adminDeadLetters = {
   /** Lists dead letters. */
-  list: get<{ query: CursorQuery & DeadLetterQuery; 200: DeadLetterItems }>('/dead-letter'),
+  list: get<{ query: CursorQuery & DeadLetterQuery; 200: DeadLetterItems }>('/dead-letter', { bound: 'list' }),
   ...shared,
   /** Removes a dead letter. */
   delete: del<{ 204: null; errors: 404 | 409 }>('/dead-letter/:id', DELETE),

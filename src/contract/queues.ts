@@ -274,7 +274,7 @@ export const queueDefaults = {
 /** Below `/ojs/v1`. */
 export const queues = {
   /** Lists the queues by name. */
-  list: get<{ query: CursorQuery; 200: QueueSummaryList }>('/queues'),
+  list: get<{ query: CursorQuery; 200: QueueSummaryList }>('/queues', { bound: 'queues' }),
   /** Shows a queue with its settings and counts. */
   show: get<{ 200: QueueDetail; errors: 404 }>('/queues/:name', { bound: 'queue' }),
   /** Counts the jobs of a queue; zeros for one that does not exist. */
@@ -321,7 +321,7 @@ export const queueManagement = {
 /** Below `/ojs/v1/admin`. */
 export const adminQueues = {
   /** Lists the queues with their counts and statistics. */
-  list: get<{ query: OverviewQuery; 200: QueueOverviewList }>('/queues'),
+  list: get<{ query: OverviewQuery; 200: QueueOverviewList }>('/queues', { bound: 'queues' }),
   /** Shows a queue with its statistics and settings. */
   show: get<{ query: Included; 200: InspectedQueue; errors: 404 }>('/queues/:name', { bound: 'queue' }),
   /** Pauses a queue: it accepts jobs but hands none out. */

@@ -12,10 +12,10 @@ export type Method = (typeof METHODS)[number];
 export type Needed = Scope | 'key' | 'public';
 
 /**
- * What a key with bounds gets: one job, lists of what lies inside, enqueues and queues inside; `any`: what
- * concerns no jobs. Absent: nothing, as 403.
+ * What a key with bounds gets: one job, lists of what lies inside, enqueues inside, one queue and lists of queues
+ * inside; `any`: what concerns no jobs. Absent: nothing, as 403.
  */
-export type Bound = 'job' | 'enqueue' | 'list' | 'queue' | 'any';
+export type Bound = 'job' | 'enqueue' | 'list' | 'queue' | 'queues' | 'any';
 
 /** What a route says beyond its method and path. */
 export interface RouteRules {

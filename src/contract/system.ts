@@ -175,9 +175,9 @@ export const system = {
   /** Shows whether the deployment is healthy, for old clients. */
   healthOfOld: get<{ 200: Healthy; 503: Unhealthy }>('/v1/health', { scope: 'public' }),
   /** Lists the queues, for old clients. */
-  queues: get<{ query: CursorQuery; 200: QueueSummaryList }>('/v1/queues'),
+  queues: get<{ query: CursorQuery; 200: QueueSummaryList }>('/v1/queues', { bound: 'queues' }),
   /** Lists dead letters, for old clients. */
-  deadLetters: get<{ query: CursorQuery & DeadLetterQuery; 200: DeadLetterList }>('/v1/dead-letter'),
+  deadLetters: get<{ query: CursorQuery & DeadLetterQuery; 200: DeadLetterList }>('/v1/dead-letter', { bound: 'list' }),
   /** Lists the workers, for old clients. */
   workers: get<{ query: CursorQuery; 200: WorkerList }>('/v1/workers'),
 };

@@ -43,11 +43,12 @@ export class QueueList {
     });
   }
 
-  page({ after = FIRST, offset = 0, limit, part = '' }: QueueListRequest): QueuePage {
-    const meant = 'name > ? AND instr(name, ?) > 0 ORDER BY name LIMIT ? OFFSET ?';
-    const found = this.select(meant, after, part, limit + 1, offset);
-    const withPart = () => this.tables.count('SELECT count(*) AS n FROM queues WHERE instr(name, ?) > 0', part);
-    const total = part === '' ? this.count() : withPart();
+  page({ after = FIRST, offset = 0, limit, part = '', names }: QueueListRequest): QueuePage {
+    const meant = `instr(name, ?) > 0${names ? ' AND name IN (SELECT value FROM json_each(?))' : ''}`;
+    const of = names ? [part, JSON.stringify(names)] : [part];
+    const found = this.select(`${meant} AND name > ? ORDER BY name LIMIT ? OFFSET ?`, ...of, after, limit + 1, offset);
+    const counted = () => this.tables.count(`SELECT count(*) AS n FROM queues WHERE ${meant}`, ...of);
+    const total = part === '' && !names ? this.count() : counted();
     return { queues: found.slice(0, limit), total, more: found.length > limit };
   }
 

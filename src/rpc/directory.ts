@@ -31,6 +31,8 @@ export interface QueueListRequest {
   limit: number;
   /** Only queues with this in their name. */
   part?: string;
+  /** Only these. */
+  names?: readonly string[];
 }
 
 export interface QueuePage {

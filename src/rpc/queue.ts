@@ -1,6 +1,5 @@
 /** What a queue object answers over RPC, and what it is asked. */
 
-import type { DeadLetterQuery } from '../contract/dead-letters';
 import type { Answers } from '../durable/answering';
 import type { Outcome } from '../job/errors';
 import type { JobFilter } from '../job/filter';
@@ -99,7 +98,7 @@ export interface EventsRequest {
   limit: number;
 }
 
-export interface DeadLetterRequest extends Pick<DeadLetterQuery, 'type' | 'error_type' | 'group'> {
+export interface DeadLetterRequest extends Pick<JobFilter, 'types' | 'error_type' | 'group' | 'groups'> {
   /** Discarded at or after / before, epoch ms. */
   since?: number;
   until?: number;

@@ -16,7 +16,8 @@ import { type AppContext, json, noContent } from '../context';
 import { answerRetried } from '../jobs/again';
 import { answerJob, envelopesOf } from '../jobs/render';
 import { type JsonObject, readBody, readOptionalBody } from '../request/body';
-import { readAge } from '../request/filter/conditions';
+import { within } from '../request/bounds';
+import { affordable, readAge } from '../request/filter/conditions';
 import { filterFromBody } from '../request/filter/read';
 import { holdPage } from '../request/held';
 import { requireConfirmation } from '../request/many-jobs';
@@ -80,21 +81,20 @@ export async function listDeadLetters(c: AppContext) {
 async function readPage(c: AppContext, style?: PagingStyle) {
   const paging = readPaging(c, style);
   const now = Date.now();
-  const filter = defined({
-    type: textParam(c, 'type'),
+  const asked = defined({
+    types: given(textParam(c, 'type'), (type) => [type]),
     error_type: textParam(c, 'error_type'),
     group: given(textParam(c, 'group'), (text) => readName(MAX_GROUP_LENGTH)(text, 'group')),
-    since: pastParam(c, 'since', now),
-    until: pastParam(c, 'until', now),
-    queues: queueParam(c, 'queue'),
   });
+  const times = defined({ since: pastParam(c, 'since', now), until: pastParam(c, 'until', now) });
+  const { filter, queues } = within(c, { filter: asked, ...defined({ queues: queueParam(c, 'queue') }) });
   await holdPage(c, paging);
-  const page = await pageOf(c.env, filter, paging);
+  const page = await pageOf(c.env, { ...affordable(filter), ...times, ...defined({ queues }) }, paging);
   return { jobs: envelopesOf(c, page.jobs), ...listMembers(paging, page) };
 }
 
 async function showStats(c: AppContext) {
-  const stats = await deadLetterStats(c.env);
+  const stats = await deadLetterStats(c.env, c.get('queues'));
   const own = [...stats.retentionByQueue].map(([queue, retention]) => [queue, renderRetention(retention)] as const);
   return json(c, {
     total: stats.total,

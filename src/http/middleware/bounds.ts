@@ -20,11 +20,19 @@ const KINDS: Record<Bound, (c: AppContext, bounds: Bounds) => Promise<void> | vo
   queue: (c, bounds) => {
     const queue = pathParam(c, 'name');
     if (!fits(bounds, { queue })) throw notFound('queue', queue);
-    if (bounds.types || bounds.groups) {
-      throw outsideKey(bounds, 'A key that is bound by types or groups sees no queue as a whole.');
-    }
+    wholeOnly(bounds);
+  },
+  queues: (c, bounds) => {
+    wholeOnly(bounds);
+    return KINDS.list(c, bounds);
   },
 };
+
+/** For numbers of whole queues. @throws {ApiError} 403 */
+function wholeOnly(bounds: Bounds): void {
+  if (!bounds.types && !bounds.groups) return;
+  throw outsideKey(bounds, 'A key that is bound by types or groups sees no queue as a whole.');
+}
 
 /** @throws {ApiError} 403 `outside_key`; 404 for what lies outside, as for what does not exist */
 export const bounds: Check = async (c, { bound, scope }) => {

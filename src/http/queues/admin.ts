@@ -1,6 +1,7 @@
 import { listKnown } from '../../across/queues';
 import { activityOfEach, statsOf } from '../../across/statistics';
 import { adminQueues, type InspectedQueue, type QueueConfiguration } from '../../contract/queues';
+import { defined } from '../../job/envelope/fields';
 import { notFound, unwrap } from '../../job/errors';
 import { DEFAULT_WARNING, type QueueConfig } from '../../job/settings';
 import { formatInstant } from '../../job/time';
@@ -36,7 +37,7 @@ const wantsRecent = (c: AppContext): boolean => oneOf(listParam(c, 'include'), I
 
 async function list(c: AppContext) {
   const paging = readPaging(c, 'page');
-  const page = await listKnown(c.env, paging, textParam(c, 'name'));
+  const page = await listKnown(c.env, paging, defined({ part: textParam(c, 'name'), names: c.get('queues') }));
   const stats = await activityOfEach(c.env, page.queues);
   const withRecent = wantsRecent(c);
   const items = page.queues.map(({ created_at }, index) => ({

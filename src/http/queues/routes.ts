@@ -3,6 +3,7 @@ import { readPoints } from '../../across/metrics';
 import { listKnown } from '../../across/queues';
 import { statsOf, statsOfEach } from '../../across/statistics';
 import { queues } from '../../contract/queues';
+import { defined } from '../../job/envelope/fields';
 import { notFound, unwrap } from '../../job/errors';
 import { HOUR_MS, lastHour, MINUTE_MS } from '../../job/metrics/series';
 import { modeOf, withBuiltIns } from '../../job/settings';
@@ -37,7 +38,7 @@ export const queueRoutes = serve(queues, {
 /** All known queues by name, a page at a time. */
 export async function listQueues(c: AppContext) {
   const paging = readPaging(c);
-  const page = await listKnown(c.env, paging);
+  const page = await listKnown(c.env, paging, defined({ names: c.get('queues') }));
   const stats = await statsOfEach(c.env, page.queues);
   const items = page.queues.map((queue, index) => ({
     ...renderStatus(queue.name, stats[index] as QueueStats),

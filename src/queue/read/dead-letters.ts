@@ -49,10 +49,9 @@ export function deadLetterPlaces(q: Stored, request: DeadLetterRequest, now: num
   }
 }
 
-function conditionOf({ type, error_type, group }: DeadLetterRequest, now: number): Fragment | undefined {
-  if (type === undefined && error_type === undefined && group === undefined) return undefined;
-  const filter: JobFilter = { ...(type !== undefined && { types: [type] }), ...defined({ error_type, group }) };
-  return conditionOnRow(filter, now, []);
+function conditionOf({ types, error_type, group, groups }: DeadLetterRequest, now: number): Fragment | undefined {
+  const filter: JobFilter = defined({ types, error_type, group, groups });
+  return Object.keys(filter).length === 0 ? undefined : conditionOnRow(filter, now, []);
 }
 
 function totalOf(

@@ -31,6 +31,19 @@ async function enqueue(party: 'acme' | 'zeta', queue = `${party}-mail`): Promise
   return answer.id as string;
 }
 
+/** A dead letter of a party, made with the root key. */
+async function bury(party: 'acme' | 'zeta', queue: string): Promise<string> {
+  const type = `${party}.dead`;
+  const retry = { max_attempts: 1, on_exhaustion: 'dead_letter' };
+  const job = { type, args: [party], options: { queue, group: party, tags: [party], retry } };
+  const { id } = (await call('root', 'POST', `${V1}/jobs`, job)).body;
+  await call('root', 'POST', `${V1}/workers/fetch`, { queues: [queue], types: [type], worker_id: 'w' });
+  const error = { type: `${party}.Error`, message: `${party} broke` };
+  const { status } = await call('root', 'POST', `${V1}/workers/nack`, { job_id: id, error });
+  expect(status).toBe(200);
+  return id as string;
+}
+
 const all = async () => {
   const { body } = await call('root', 'GET', `${V1}/admin/jobs?per_page=100`);
   return JSON.stringify(body.items);
@@ -47,6 +60,7 @@ beforeAll(async () => {
   const removed = await call('root', 'POST', `${V1}/jobs/bulk/delete`, { job_ids: [gone], confirm: true });
   expect(removed.body).toMatchObject({ items: [{ status: 'deleted' }] });
   zeta = { id, gone };
+  for (const queue of ['zeta-mail', 'mixed']) await bury('zeta', queue);
 });
 
 const ROUTES_WITH_KEY = ROUTES.filter(({ scope }) => scope !== 'public');
@@ -84,7 +98,8 @@ const KINDS: Record<string, string> = {
     POST jobs/bulk/cancel, POST jobs/bulk/retry, POST jobs/bulk/delete,
     POST admin/jobs/bulk/cancel, POST admin/jobs/bulk/retry, POST admin/jobs/bulk/delete,
     POST dead-letter/retry, DELETE dead-letter, POST dead-letter/purge, POST admin/dead-letter/retry,
-    DELETE admin/dead-letter, POST admin/failures/:fingerprint/redrive, POST admin/failures/:fingerprint/discard`,
+    DELETE admin/dead-letter, GET dead-letter, GET admin/dead-letter, GET /v1/dead-letter,
+    POST admin/failures/:fingerprint/redrive, POST admin/failures/:fingerprint/discard`,
   queue: `GET queues/:name, DELETE queues/:name, GET queues/:name/stats, GET queues/:name/config,
     PUT queues/:name/config, GET queues/:name/priority-stats, GET queues/:name/events, GET queues/:name/groups,
     POST queues/:name/pause, POST queues/:name/resume, POST queues/:name/drain, POST queues/:name/purge,
@@ -92,6 +107,7 @@ const KINDS: Record<string, string> = {
     POST queues/:name/groups/:group/pause, POST queues/:name/groups/:group/resume, GET admin/queues/:name,
     POST admin/queues/:name/pause, POST admin/queues/:name/resume, PUT admin/queues/:name/config,
     DELETE admin/queues/:name/jobs`,
+  queues: 'GET queues, GET admin/queues, GET /v1/queues, GET dead-letter/stats, GET admin/dead-letter/stats',
 };
 
 const ABOUT_ONE_JOB = /^[A-Z]+ (admin\/)?(jobs|dead-letter|events|checkpoints|ojs\/v1\/checkpoints)\/:id(?!\/(n?ack)$)/;
@@ -120,10 +136,12 @@ describe.each(Object.keys(KEYS))('a key that is bound by %s', (key) => {
           const sent = pathOf(path, zeta.id) + query;
           const answer = await call(key, method, sent, body);
           const name = `${method} ${sent} ${JSON.stringify(body)}: ${answer.status} ${JSON.stringify(answer.body)}`;
-          const isWhole = bound === 'list' || bound === 'any' || bound === 'enqueue';
+          const isWhole = bound === 'list' || bound === 'queues' || bound === 'any' || bound === 'enqueue';
           if (!isWhole) expect([name, answer.status === 403 || answer.status === 404]).toEqual([name, true]);
           const heads = [...answer.headers].filter(([header]) => header !== 'x-request-id');
-          const text = said([answer.body, heads], zeta.id, sent, 'zeta-mail', 'zeta.send', '"zeta"');
+          const asked = sent + JSON.stringify(body ?? '');
+          const names = ['zeta-mail', 'zeta.send', '"zeta"'].filter((part) => asked.includes(part.replaceAll('"', '')));
+          const text = said([answer.body, heads], zeta.id, sent, ...names);
           expect([name, text.includes('zeta')]).toEqual([name, false]);
           // What it asked for by the other's names alone is empty.
           if (query.includes('zeta') && answer.status === 200 && bound === 'list') {
@@ -265,6 +283,61 @@ describe('a key with bounds', () => {
     expect(await Promise.all(['*', 'acme.*', 'acme.s*d', 'zeta.*', '*.send'].map(statusOf))).toEqual([
       200, 200, 200, 200, 403,
     ]);
+  });
+});
+
+describe('two parties with dead letters', () => {
+  /** The queues in which each key sees a dead letter, of those that have one of each party or of acme. */
+  const SEEN = {
+    queues: ['acme-mail'],
+    types: ['acme-mail', 'mixed'],
+    groups: ['acme-mail', 'mixed'],
+    all: ['acme-mail'],
+  };
+  const buried: Record<string, string> = {};
+  beforeAll(async () => {
+    for (const queue of ['acme-mail', 'mixed']) buried[queue] = await bury('acme', queue);
+  });
+
+  it.each(Object.entries(SEEN))('each list theirs, and count them: %s', async (key, queues) => {
+    const ids = queues.map((queue) => buried[queue]).sort();
+    for (const path of [`${V1}/dead-letter`, `${V1}/admin/dead-letter`, '/v1/dead-letter']) {
+      const { status, body } = await call(key, 'GET', `${path}?per_page=100`);
+      const items = (body.jobs ?? body.items) as Json[];
+      expect([path, status, items.map(({ id }) => id).sort()]).toEqual([path, 200, ids]);
+      expect(body.total ?? (body.pagination as Json).total).toBe(ids.length);
+      for (const own of ['queue=acme-mail', 'type=acme.dead', 'group=acme']) {
+        const { body: part } = await call(key, 'GET', `${path}?${own}`);
+        expect((part.jobs ?? part.items) as Json[]).toHaveLength(own.startsWith('queue') ? 1 : ids.length);
+      }
+      const pages: unknown[] = [];
+      for (let cursor: unknown = ''; cursor !== null; ) {
+        const { body: page } = await call(key, 'GET', `${path}?limit=1${cursor ? `&cursor=${cursor}` : ''}`);
+        pages.push(...((page.jobs ?? page.items) as Json[]).map(({ id }) => id));
+        cursor = (page.pagination as Json).next_cursor ?? null;
+      }
+      expect(pages.sort()).toEqual(ids);
+    }
+  });
+
+  it('are shown whole queues only if they are bound by queues alone', async () => {
+    for (const path of [`${V1}/queues`, `${V1}/admin/queues`, '/v1/queues']) {
+      const { body } = await call('queues', 'GET', path);
+      const items = body.items as Json[];
+      const names = items.map((queue) => queue.name);
+      expect(names).toContain('acme-mail');
+      expect(names.every((name) => (name as string).startsWith('acme-'))).toBe(true);
+      expect(body.total).toBe(names.length);
+      for (const key of ['types', 'groups', 'all']) {
+        expect((await call(key, 'GET', path)).body.error?.code).toBe('outside_key');
+      }
+    }
+    expect((await call('queues', 'GET', `${V1}/admin/queues?name=zeta`)).body).toMatchObject({ items: [], total: 0 });
+    for (const path of [`${V1}/dead-letter/stats`, `${V1}/admin/dead-letter/stats`]) {
+      const { body } = await call('queues', 'GET', path);
+      expect(body).toMatchObject({ total: 1, by_queue: { 'acme-mail': 1 }, by_type: { 'acme.dead': 1 } });
+      expect(JSON.stringify(body)).not.toContain('zeta');
+    }
   });
 });
 
