@@ -45,7 +45,7 @@ export async function findFailures(env: Env, selection: FailureSelection, cursor
   const { queues: named, ...request } = selection;
   const start = cursor === undefined ? undefined : readCursor(cursor);
   const { names: queues, leftOut } = start
-    ? { names: [...start.places.keys()], leftOut: start.leftOut }
+    ? { names: [...start.places.keys()].filter((name) => named?.includes(name) !== false), leftOut: start.leftOut }
     : named
       ? { names: await queuesOf(env, { queues: named }), leftOut: 0 }
       : await busiestQueues(env);

@@ -28,9 +28,9 @@ export interface FailureGroup extends FailureCounts {
 
 /** How far was looked. */
 export interface FailureSearch {
-  /** Jobs looked at, those of the answers before included. */
+  /** Jobs looked at, those of the answers before included. For keys bound by types or groups: those found. */
   searched: number;
-  /** There are failures that were not looked at; `cursor` leads to them. */
+  /** There are failures that were not looked at; `cursor` leads to them, unless types or groups alone bind the key. */
   more: boolean;
   cursor: string | null;
   /** Queues that were not asked, because there are too many: those that change least. */
@@ -104,9 +104,11 @@ type Acting = {
 /** Below `/ojs/v1/admin`. */
 export const failures = {
   /** Lists the groups of the newest failures, largest first. */
-  list: get<{ query: ListQuery; 200: FailureGroups }>('/failures'),
+  list: get<{ query: ListQuery; 200: FailureGroups }>('/failures', { bound: 'list' }),
   /** Shows one group of failures. */
-  show: get<{ query: OneQuery; 200: FailureGroupFound; errors: 404 }>('/failures/:fingerprint'),
+  show: get<{ query: OneQuery; 200: FailureGroupFound; errors: 404 }>('/failures/:fingerprint', {
+    bound: 'list',
+  }),
   /** Retries the jobs of a group. A longer operation continues by itself. */
   redrive: post<Acting>('/failures/:fingerprint/redrive', onMany('failure.redrive')),
   /** Deletes the jobs of a group permanently, including waiting ones. */

@@ -21,6 +21,8 @@ export interface FailuresRequest {
   states: readonly FailureState[];
   /** Job types, in which `*` stands for anything. */
   types?: string[];
+  /** As in a filter of jobs. */
+  groups?: string[];
   /** Failed, or discarded, from then on and before. */
   since?: number;
   until?: number;

@@ -18,7 +18,8 @@ import { operateOn, previewOf } from '../bulk/operate';
 import { answerSummary } from '../bulk/render';
 import { type AppContext, json } from '../context';
 import { readBody } from '../request/body';
-import { readFingerprints, readMoment, readTypes } from '../request/filter/conditions';
+import { boundsOf, within } from '../request/bounds';
+import { affordable, readFingerprints, readMoment, readTypes } from '../request/filter/conditions';
 import { requireConfirmation } from '../request/many-jobs';
 import { listMembers, pageOf, readPaging } from '../request/pagination';
 import { pathParam } from '../request/path';
@@ -41,7 +42,7 @@ async function list(c: AppContext) {
   const groups = found.groups.sort((a, b) => rankOf(b, order) - rankOf(a, order) || compare(a, b));
   const page = pageOf(groups, paging);
   const members = listMembers(paging, { ...page, atLeast: found.cursor !== null });
-  return json(c, { items: page.items.map(render), ...members, ...searchOf(found) });
+  return json(c, { items: page.items.map(render), ...members, ...searchOf(c, found) });
 }
 
 /** One group. What was not looked at is not in its counts, and the answer says so. */
@@ -57,25 +58,26 @@ async function show(c: AppContext) {
     );
   }
   const none = { fingerprint, count: 0, dead: 0, discarded: 0, retrying: 0 };
-  return json(c, { ...(group ? render(group) : none), ...searchOf(found) });
+  return json(c, { ...(group ? render(group) : none), ...searchOf(c, found) });
 }
 
-function searchOf({ searched, leftOut, cursor }: FailuresFound): FailureSearch {
-  return { searched, more: cursor !== null, cursor, ...(leftOut > 0 && { queues_left_out: leftOut }) };
+/** How far was looked. Where others' jobs and queues were among that, their numbers and names are left out. */
+function searchOf(c: AppContext, { searched, leftOut, cursor, groups }: FailuresFound): FailureSearch {
+  const { types, groups: boundGroups, queues } = boundsOf(c) ?? {};
+  const more = cursor !== null;
+  if (!types && !boundGroups) return { searched, more, cursor, ...(leftOut > 0 && { queues_left_out: leftOut }) };
+  return { searched: groups.reduce((sum, { count }) => sum + count, 0), more, cursor: queues ? cursor : null };
 }
 
 function selectionOf(c: AppContext): FailureSelection {
   const now = Date.now();
   const moment = (name: string) => given(textParam(c, name), (text) => readMoment('ended', withPlus(text), name, now));
-  const types = listParam(c, 'type');
+  const types = given(listParam(c, 'type'), (list) => readTypes(list, 'type'));
+  const asked = within(c, { filter: defined({ types }), ...defined({ queues: queueParam(c, 'queue') }) });
+  const { types: narrowed, groups } = affordable(asked.filter);
   return {
     states: oneOf(listParam(c, 'state'), FAILURE_STATES, 'state') ?? FAILURE_STATES,
-    ...defined({
-      types: types && readTypes(types, 'type'),
-      since: moment('since'),
-      until: moment('until'),
-      queues: queueParam(c, 'queue'),
-    }),
+    ...defined({ types: narrowed, groups, since: moment('since'), until: moment('until'), queues: asked.queues }),
   };
 }
 

@@ -120,8 +120,8 @@ class Groups {
   ) {}
 
   filterOf(states: JobFilter['states'] & {}): JobFilter {
-    const { types } = this.request;
-    return { states, ...defined({ types }) };
+    const { types, groups } = this.request;
+    return { states, ...defined({ types, groups }) };
   }
 
   isFull(): boolean {

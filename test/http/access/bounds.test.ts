@@ -99,7 +99,7 @@ const KINDS: Record<string, string> = {
     POST admin/jobs/bulk/cancel, POST admin/jobs/bulk/retry, POST admin/jobs/bulk/delete,
     POST dead-letter/retry, DELETE dead-letter, POST dead-letter/purge, POST admin/dead-letter/retry,
     DELETE admin/dead-letter, GET dead-letter, GET admin/dead-letter, GET /v1/dead-letter,
-    POST admin/failures/:fingerprint/redrive, POST admin/failures/:fingerprint/discard`,
+    GET admin/failures, GET admin/failures/:fingerprint, POST admin/failures/:fingerprint/redrive, POST admin/failures/:fingerprint/discard`,
   queue: `GET queues/:name, DELETE queues/:name, GET queues/:name/stats, GET queues/:name/config,
     PUT queues/:name/config, GET queues/:name/priority-stats, GET queues/:name/events, GET queues/:name/groups,
     POST queues/:name/pause, POST queues/:name/resume, POST queues/:name/drain, POST queues/:name/purge,
@@ -319,6 +319,35 @@ describe('two parties with dead letters', () => {
       expect(pages.sort()).toEqual(ids);
     }
   });
+
+  it.each(Object.entries(SEEN))(
+    'each see theirs among the failures, by no number or cursor more: %s',
+    async (key, queues) => {
+      const { body } = await call(key, 'GET', `${V1}/admin/failures`);
+      expect(body).toMatchObject({ total: 1, more: false, cursor: null });
+      expect(body.items).toMatchObject([{ type: 'acme.dead', count: queues.length, dead: queues.length }]);
+      const [group = {}] = body.items ?? [];
+      expect((group.queues as string[]).sort()).toEqual(queues);
+      if (key !== 'queues') expect(body.searched).toBe(queues.length);
+      const path = `${V1}/admin/failures/${group.fingerprint as string}`;
+      expect((await call(key, 'GET', path)).body).toMatchObject({ count: queues.length });
+      const { body: whole } = await call('root', 'GET', `${V1}/admin/failures?type=zeta.dead`);
+      const theirs = whole.items?.[0]?.fingerprint as string;
+      const [of, unknown] = await Promise.all(
+        [theirs, '0'.repeat(theirs.length)].map(async (fingerprint) => {
+          const answer = await call(key, 'GET', `${V1}/admin/failures/${fingerprint}`);
+          const { request_id: _, ...error } = answer.body.error ?? { request_id: '' };
+          return said([answer.status, error], fingerprint);
+        }),
+      );
+      expect(of).toBe(unknown);
+      // A cursor that a client writes itself names no queue outside.
+      const places = [['zeta-mail', { state: 'dead' }]];
+      const forged = btoa(JSON.stringify({ places, searched: 0 })).replace(/=+$/, '');
+      const answer = await call(key, 'GET', `${V1}/admin/failures?cursor=${forged}`);
+      expect(said(answer.body)).not.toContain('zeta');
+    },
+  );
 
   it('are shown whole queues only if they are bound by queues alone', async () => {
     for (const path of [`${V1}/queues`, `${V1}/admin/queues`, '/v1/queues']) {
