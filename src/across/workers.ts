@@ -1,6 +1,7 @@
 import type { Env } from '../config';
 import { hasTestHooks } from '../config';
 import { inParallel } from '../durable/parallel';
+import type { Bounds } from '../job/bounds';
 import { callsFor } from '../job/chunk';
 import { defined } from '../job/envelope/fields';
 import { conflict, notFound, unwrap } from '../job/errors';
@@ -11,6 +12,7 @@ import type { Directive, Heartbeat, HeartbeatAnswer } from '../job/worker/heartb
 import type { WorkerView } from '../rpc/directory';
 import { directoryObject, queueObject } from '../rpc/stubs';
 import type { ClaimRequest, HeartbeatReceipt, LeasedJob } from '../rpc/workers';
+import { heartbeatWithin } from './bounds';
 import { directoryRest } from './directory-backoff';
 import { askByHome } from './locate';
 import { claimFromPool } from './pools';
@@ -138,9 +140,19 @@ class FetchUnderWay {
   }
 }
 
-/** Extends the worker's leases, which do not depend on the directory, then registers it. @param requestId to log */
-export async function takeHeartbeat(env: Env, heard: Heartbeat, requestId: string): Promise<HeartbeatAnswer> {
-  const [answers, told] = await Promise.all([extendLeases(env, heard), register(env, heard, requestId)]);
+/**
+ * Extends the worker's leases, which do not depend on the directory, then registers it, unless its key has bounds:
+ * another party may have one of its name. @param requestId to log @throws {ApiError} 403
+ */
+export async function takeHeartbeat(
+  env: Env,
+  heard: Heartbeat,
+  requestId: string,
+  bounds?: Bounds,
+): Promise<HeartbeatAnswer> {
+  const inside = bounds && (await heartbeatWithin(env, bounds, heard));
+  const registered = inside ? undefined : register(env, heard, requestId);
+  const [answers, told] = await Promise.all([extendLeases(env, inside ?? heard), registered]);
   const directives: (string | undefined)[] = [told, ...answers.map(({ directive }) => directive)];
   const state = (['terminate', 'quiet'] as const).find((word) => directives.includes(word)) ?? 'running';
   return { state, ...whatBecameOf(heard, answers) };

@@ -1,7 +1,7 @@
 /** How far jobs are. */
 import type { JobState } from '../job/states';
 import type { AttemptName, Time } from './common';
-import { get, JOB_REPORTS, post, put, REPORTS } from './route';
+import { get, JOB_REPORTS, post, put, WORK_REPORTS } from './route';
 
 /** How far an attempt is. One of `progress` and `percentage` is required. */
 export interface ProgressReport extends AttemptName {
@@ -58,7 +58,7 @@ export const progress = {
   /** Reports the progress of an attempt, like PUT. */
   post: post<{ body: ProgressReport; 200: JobProgress; errors: 404 | 409 }>('/jobs/:id/progress', JOB_REPORTS),
   /** Reports the progress of the job in `job_id`. */
-  ofWorker: post<{ body: ProgressReport; 200: JobProgress; errors: 404 | 409 }>('/workers/progress', REPORTS),
+  ofWorker: post<{ body: ProgressReport; 200: JobProgress; errors: 404 | 409 }>('/workers/progress', WORK_REPORTS),
   /** Shows the progress of a job. */
   show: get<{ 200: JobProgress; errors: 404 }>('/jobs/:id/progress', { token: 'read', bound: 'job' }),
 };

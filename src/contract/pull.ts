@@ -7,7 +7,7 @@ import type { CheckpointReport } from './checkpoints';
 import type { AttemptName, Time } from './common';
 import type { JobAnswer } from './jobs';
 import type { ProgressReport } from './progress';
-import { DATA, post, REPORTS } from './route';
+import { DATA, JOB_REPORTS, post, WORK_REPORTS } from './route';
 import type { StepReport } from './steps';
 import type { Directive } from './workers';
 
@@ -192,24 +192,26 @@ export interface HeartbeatAnswer {
   server_time: Time;
 }
 
+const FETCH = { ...DATA, toWorker: true, bound: 'work' } as const;
+
 /** Below `/ojs/v1`. */
 export const pull = {
   /** Leases jobs; waits for them if requested. */
-  fetch: post<{ body: FetchRequest; 200: Fetched; errors: 404 }>('/workers/fetch', { ...DATA, toWorker: true }),
+  fetch: post<{ body: FetchRequest; 200: Fetched; errors: 404 }>('/workers/fetch', FETCH),
   /** Leases jobs, under another path. */
-  fetchJobs: post<{ body: FetchRequest; 200: Fetched; errors: 404 }>('/jobs/fetch', { ...DATA, toWorker: true }),
+  fetchJobs: post<{ body: FetchRequest; 200: Fetched; errors: 404 }>('/jobs/fetch', FETCH),
   /** Accepts the heartbeat of a worker, and returns what it must do. */
-  heartbeat: post<{ body: HeartbeatRequest; 200: HeartbeatAnswer }>('/workers/heartbeat', REPORTS),
+  heartbeat: post<{ body: HeartbeatRequest; 200: HeartbeatAnswer }>('/workers/heartbeat', WORK_REPORTS),
   /** Accepts the heartbeat of a worker, under another path. */
-  beat: post<{ body: HeartbeatRequest; 200: HeartbeatAnswer }>('/workers/beat', REPORTS),
+  beat: post<{ body: HeartbeatRequest; 200: HeartbeatAnswer }>('/workers/beat', WORK_REPORTS),
   /** Reports that an attempt succeeded. */
-  ack: post<{ body: Ack; 200: Acked; errors: 404 | 409 }>('/workers/ack', REPORTS),
+  ack: post<{ body: Ack; 200: Acked; errors: 404 | 409 }>('/workers/ack', WORK_REPORTS),
   /** Reports that an attempt failed, or returns its job. */
-  nack: post<{ body: Nack; 200: Nacked; errors: 404 | 409 }>('/workers/nack', REPORTS),
+  nack: post<{ body: Nack; 200: Nacked; errors: 404 | 409 }>('/workers/nack', WORK_REPORTS),
   /** Accepts many reports, each separately: 207 if some were rejected. */
-  report: post<{ body: ReportRequest; 200: ReportOutcomes; 207: ReportOutcomes }>('/workers/report', REPORTS),
+  report: post<{ body: ReportRequest; 200: ReportOutcomes; 207: ReportOutcomes }>('/workers/report', WORK_REPORTS),
   /** Reports that an attempt of a job succeeded. */
-  ackJob: post<{ body: Ack; 200: Acked; errors: 404 | 409 }>('/jobs/:id/ack', REPORTS),
+  ackJob: post<{ body: Ack; 200: Acked; errors: 404 | 409 }>('/jobs/:id/ack', JOB_REPORTS),
   /** Reports that an attempt of a job failed, or returns the job. */
-  nackJob: post<{ body: Nack; 200: Nacked; errors: 404 | 409 }>('/jobs/:id/nack', REPORTS),
+  nackJob: post<{ body: Nack; 200: Nacked; errors: 404 | 409 }>('/jobs/:id/nack', JOB_REPORTS),
 };

@@ -13,9 +13,9 @@ export type Needed = Scope | 'key' | 'public';
 
 /**
  * What a key with bounds gets: one job, lists of what lies inside, enqueues inside, one queue and lists of queues
- * inside; `any`: what concerns no jobs. Absent: nothing, as 403.
+ * inside, what workers that pull do; `any`: what concerns no jobs. Absent: nothing, as 403.
  */
-export type Bound = 'job' | 'enqueue' | 'list' | 'queue' | 'queues' | 'any';
+export type Bound = 'job' | 'enqueue' | 'list' | 'queue' | 'queues' | 'work' | 'any';
 
 /** What a route says beyond its method and path. */
 export interface RouteRules {
@@ -62,6 +62,9 @@ export const DATA: RouteRules = { audit: 'none' };
 /** Reports and data of one job, within the bounds of a key. */
 export const JOB_REPORTS: RouteRules = { ...REPORTS, bound: 'job' };
 export const JOB_DATA: RouteRules = { ...DATA, bound: 'job' };
+
+/** The same of workers that pull, within the bounds of a key. */
+export const WORK_REPORTS: RouteRules = { ...REPORTS, bound: 'work' };
 
 /** The rules of an enqueue. */
 export const ENQUEUE: RouteRules = { ...DATA, bound: 'enqueue', takesIdempotencyKey: true };

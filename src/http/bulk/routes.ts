@@ -1,5 +1,7 @@
 /** Requests about many jobs: enqueue each on its own, cancel, retry and delete by ids or by filter. */
+
 import { actOnAll, actOnEach } from '../../across/act-on-ids';
+import { outsideKey } from '../../across/bounds';
 import { abortOperation, findOperation, listOperations, type OperationSummary } from '../../across/operations';
 import { bulk, type Operation, type OperationAnswer, type OperationProgress, operations } from '../../contract/bulk';
 import { parseParts } from '../../job/envelope/json';
@@ -8,7 +10,7 @@ import { formatInstant } from '../../job/time';
 import type { BulkAction, BulkAnswer } from '../../rpc/operations';
 import { type Answer, type AppContext, json } from '../context';
 import { type JsonObject, MAX_BATCH_BYTES, readBody } from '../request/body';
-import { boundsOf, outsideKey } from '../request/bounds';
+import { boundsOf } from '../request/bounds';
 import { beginKeyed, REPLAYED } from '../request/idempotency';
 import { readAtomicity, readIds } from '../request/many-jobs';
 import { listMembers, pageOf, readPaging } from '../request/pagination';

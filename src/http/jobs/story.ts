@@ -1,4 +1,5 @@
 /** A job's whole story in one answer, for a page about it. */
+import { isInside } from '../../across/bounds';
 import { listJobs } from '../../across/job-list';
 import { withJob } from '../../across/locate';
 import type * as contract from '../../contract/jobs';
@@ -13,7 +14,7 @@ import { formatInstant } from '../../job/time';
 import { type Attempt, attemptsOf, type TimelineEntry, timelineOf } from '../../job/timeline';
 import type { JobStory } from '../../rpc/queue';
 import type { AppContext } from '../context';
-import { boundsOf, isInside, pageSeen, queuesWithin, within } from '../request/bounds';
+import { boundsOf, pageSeen, queuesWithin, within } from '../request/bounds';
 import { searchMembers } from '../request/pagination';
 import { stepsShown } from '../steps/routes';
 import { envelopeOf } from './render';

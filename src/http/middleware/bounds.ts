@@ -1,9 +1,10 @@
 /** What a key with bounds gets of each kind of route (`RouteRules.bound`). */
+import { outsideKey } from '../../across/bounds';
 import type { Bound } from '../../contract/route';
 import { type Bounds, fits } from '../../job/bounds';
 import { notFound } from '../../job/errors';
 import type { AppContext } from '../context';
-import { boundsOf, outsideKey, queuesWithin, seesJob } from '../request/bounds';
+import { boundsOf, mustSee, queuesWithin } from '../request/bounds';
 import { pathParam } from '../request/path';
 import type { Check } from '../route';
 
@@ -11,16 +12,16 @@ const KINDS: Record<Bound, (c: AppContext, bounds: Bounds) => Promise<void> | vo
   any: () => undefined,
   // By patterns alone, where the entries are known: `insideOnly`.
   enqueue: () => undefined,
-  job: async (c, bounds) => {
-    const id = pathParam(c, 'id');
-    // One answer for all that it may not see: that of a queue would say that the job was there once.
-    if (!(await seesJob(c, bounds, id))) throw notFound('job', id);
-  },
+  job: (c) => mustSee(c, pathParam(c, 'id')),
   list: async (c, bounds) => c.set('queues', await queuesWithin(c.env, bounds)),
   queue: (c, bounds) => {
     const queue = pathParam(c, 'name');
     if (!fits(bounds, { queue })) throw notFound('queue', queue);
     wholeOnly(bounds);
+  },
+  // What the worker names is looked at where it is known.
+  work: (_, bounds) => {
+    if (bounds.groups) throw outsideKey(bounds, 'A fetch takes jobs of all groups, so a key bound by groups has none.');
   },
   queues: (c, bounds) => {
     wholeOnly(bounds);

@@ -9,6 +9,7 @@ import { formatInstant } from '../../job/time';
 import type { ProgressReport, ProgressRequest } from '../../rpc/workers';
 import { type Answer, type AppContext, json } from '../context';
 import { type JsonObject, MAX_BATCH_BYTES, readBody } from '../request/body';
+import { mustSee } from '../request/bounds';
 import { callJob } from '../request/path';
 import { serve } from '../route';
 import { attemptIn } from '../workers/report-in-request';
@@ -22,6 +23,7 @@ export const progressRoutes = serve(progress, {
 
 async function report(c: AppContext) {
   const request = readReport(c, await readBody(c, MAX_BATCH_BYTES, parseReport));
+  await mustSee(c, request.job_id);
   return answer(c, await callJob(c, (queue) => queue.reportProgress(request), request.job_id));
 }
 

@@ -1,32 +1,27 @@
 /** What a key with bounds sees of many jobs, and what it may enqueue. Without bounds: everything. */
+import { isInside, outsideKey } from '../../across/bounds';
 import { readJobs, withJob } from '../../across/locate';
 import type { Env } from '../../config';
 import { type Bounded, type Bounds, fits, intersection, onlyName } from '../../job/bounds';
-import { parseObject } from '../../job/envelope/fields';
-import { type ApiError, refusal, unwrap } from '../../job/errors';
+import { notFound, unwrap } from '../../job/errors';
 import type { Selection } from '../../job/filter';
-import { groupOf } from '../../job/group';
-import type { JobBody, JobView } from '../../job/record';
 import { MAX_QUEUES_AT_ONCE } from '../../rpc/directory';
 import { directoryObject } from '../../rpc/stubs';
 import type { AppContext } from '../context';
 
 export const boundsOf = (c: AppContext): Bounds | undefined => c.get('caller')?.bounds;
 
-export function outsideKey(bounds: Bounds, message: string, details: object = {}): ApiError {
-  return refusal(403, 'outside_key', message, { details: { bounds, ...details } });
-}
-
-export function isInside(bounds: Bounds | undefined, { record: { queue, type, body } }: JobView): boolean {
-  if (!bounds) return true;
-  const group = bounds.groups && (groupOf((parseObject(body) ?? {}) as Pick<JobBody, 'group' | 'rate_limit'>) ?? null);
-  return fits(bounds, { queue, type, ...(group !== undefined && { group }) });
-}
-
 /** Is there such a job, and inside? @throws {ApiError} where its queue cannot be read */
 export async function seesJob(c: AppContext, bounds: Bounds, id: string): Promise<boolean> {
   const found = await withJob(c.env, id, (queue) => queue.get(id));
   return found.ok || found.error.code !== 'not_found' ? isInside(bounds, unwrap(found)) : false;
+}
+
+/** @throws {ApiError} 404 unless the key of this request sees the job: one answer, whether it exists or not */
+export async function mustSee(c: AppContext, id: string): Promise<void> {
+  const bounds = boundsOf(c);
+  // That of a queue would say that the job was there once.
+  if (bounds && !(await seesJob(c, bounds, id))) throw notFound('job', id);
 }
 
 /** A page without the number of jobs that were looked at, where others' jobs are among them. */

@@ -1,4 +1,5 @@
 /** Results of jobs: of one, waiting for its end if asked to, or of many at once. */
+import { isInside } from '../../across/bounds';
 import { readJobs } from '../../across/locate';
 import { type JobResult, results } from '../../contract/results';
 import { parseParts } from '../../job/envelope/json';
@@ -10,7 +11,7 @@ import { TERMINAL_STATES } from '../../job/states';
 import { type AppContext, json } from '../context';
 import { envelopeOf } from '../jobs/render';
 import { readBody } from '../request/body';
-import { boundsOf, isInside } from '../request/bounds';
+import { boundsOf } from '../request/bounds';
 import { readIds } from '../request/many-jobs';
 import { callJob } from '../request/path';
 import { textParam } from '../request/query';

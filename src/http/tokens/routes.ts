@@ -1,13 +1,13 @@
 /** Makes tokens for browsers, and URLs that send one signal. */
 import { readTokens } from '../../config';
 import { tokens } from '../../contract/tokens';
-import { notFound, refusal } from '../../job/errors';
+import { refusal } from '../../job/errors';
 import { formatInstant } from '../../job/time';
 import { readEnd, readSignalRights, readTokenRights, signalUrl, signToken, type TokenRights } from '../../job/token';
 import { refuseOthers } from '../../job/unknown-members';
 import { type AppContext, may, unredacted } from '../context';
 import { readBody } from '../request/body';
-import { boundsOf, insideOnly, seesJob } from '../request/bounds';
+import { insideOnly, mustSee } from '../request/bounds';
 import { pathParam } from '../request/path';
 import { serve } from '../route';
 import { SCOPE_OF } from './bearer';
@@ -35,9 +35,7 @@ async function create(c: AppContext) {
 
 /** The rights of a token lie within the bounds of the key that makes it. @throws {ApiError} 403, 404 */
 async function refuseBeyond(c: AppContext, { job, enqueue }: TokenRights): Promise<void> {
-  const bounds = boundsOf(c);
-  if (!bounds) return;
-  if (job !== undefined && !(await seesJob(c, bounds, job))) throw notFound('job', job);
+  if (job !== undefined) await mustSee(c, job);
   if (enqueue) await insideOnly(c, [{ queue: enqueue.queue, job: enqueue }], false);
 }
 

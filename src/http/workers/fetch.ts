@@ -9,6 +9,7 @@
  * gets the reason.
  */
 
+import { claimWithin, reportsWithin } from '../../across/bounds';
 import { takeReports } from '../../across/hand-out-reports';
 import { beginFetch, type Counts, type Fetch } from '../../across/workers';
 import { usableConfig } from '../../config';
@@ -31,6 +32,7 @@ import { readQueues } from '../../job/worker/heartbeat';
 import type { ClaimRequest } from '../../rpc/workers';
 import { type Answer, type AppContext, jsonText, mediaType, respond } from '../context';
 import { type JsonObject, MAX_BATCH_BYTES, readBody } from '../request/body';
+import { boundsOf } from '../request/bounds';
 
 const MAX_COUNT = 100;
 const MAX_WAIT_MS = 20_000;
@@ -47,7 +49,7 @@ export async function fetchJobs(c: AppContext): Promise<Answer<Fetched>> {
   const queues = readSource(body);
   if ((body.runtime ?? null) !== null)
     throw unsupported('runtime is not supported by this version.', { field: 'runtime' });
-  const request = readClaim(body);
+  const request = claimWithin(boundsOf(c), Array.isArray(queues) ? queues : undefined, readClaim(body));
   const counts = optional(body, 'counts', readCounts);
   if ((body.reports ?? null) !== null) return reportAndFetch(c, queues, request, body.reports, counts);
   const fetch = beginFetch(c.env, queues, request, c.get('requestId'), counts);
@@ -81,7 +83,8 @@ async function reportAndFetch(
   reports: unknown,
   counts: Counts = new Map(),
 ): Promise<Answer<Fetched>> {
-  const entries = readReports(reports, 'reports', request.worker_id, Date.now());
+  const read = readReports(reports, 'reports', request.worker_id, Date.now());
+  const entries = await reportsWithin(c.env, boundsOf(c), read);
   const [queue, ...others] = Array.isArray(queues) ? queues : [];
   const isOne = queue !== undefined && others.length === 0 && !counts.has(queue);
   const following = isOne ? { queue, request } : undefined;
@@ -94,7 +97,7 @@ async function reportAndFetch(
     return [];
   });
   const outcomes = await taken;
-  return jsonText(c, written(c, await found, `,"reports":${JSON.stringify(renderOutcomes(entries, outcomes))}`));
+  return jsonText(c, written(c, await found, `,"reports":${JSON.stringify(renderOutcomes(read, outcomes))}`));
 }
 
 const readCount = readInteger(1, MAX_COUNT);

@@ -1,4 +1,5 @@
 /** Workers that pull: fetch, ack, nack, report, heartbeat, health; operators' views of them, and directives. */
+import { reportsWithin } from '../../across/bounds';
 import { takeReports } from '../../across/hand-out-reports';
 import { encodeCursor, readAfter } from '../../across/paging';
 import { directWorkers, jobsLeasedBy, knownWorker, removeWorker, takeHeartbeat } from '../../across/workers';
@@ -22,6 +23,7 @@ import type { LeasedJob } from '../../rpc/workers';
 import { type AppContext, json, noContent } from '../context';
 import { answerJob } from '../jobs/render';
 import { type JsonObject, MAX_BATCH_BYTES, readBody, readOptionalBody } from '../request/body';
+import { boundsOf, mustSee } from '../request/bounds';
 import { creatorOf } from '../request/new-queues';
 import { type PagingStyle, pagination, readPaging } from '../request/pagination';
 import { callJob, pathParam } from '../request/path';
@@ -79,19 +81,21 @@ export async function listWorkers(c: AppContext, style?: PagingStyle) {
 
 async function ack(c: AppContext, body: JsonObject) {
   const request = ackIn(c, body);
+  await mustSee(c, request.job_id);
   const job = await callJob(c, (queue) => queue.settle(request), request.job_id);
   return answerJob(c, job, { acknowledged: true as const, job_id: job.record.id });
 }
 
 async function nack(c: AppContext, body: JsonObject) {
   const request = nackIn(c, body);
+  await mustSee(c, request.job_id);
   const job = await callJob(c, (queue) => queue.settle(request), request.job_id);
   return answerJob(c, job, { job_id: job.record.id });
 }
 
 async function heartbeat(c: AppContext) {
   const heard = readHeartbeat(await readBody(c, MAX_ENVELOPE_BYTES, parseParts));
-  const answer = renderHeartbeat(await takeHeartbeat(c.env, heard, c.get('requestId')), Date.now());
+  const answer = renderHeartbeat(await takeHeartbeat(c.env, heard, c.get('requestId'), boundsOf(c)), Date.now());
   return json(c, answer);
 }
 
@@ -158,7 +162,10 @@ export async function reportMany(c: AppContext) {
   const body = await readBody(c, MAX_BATCH_BYTES, parseParts);
   if (body.reports === undefined) throw invalidRequest('reports', 'reports is required.');
   const entries = readReports(body.reports, 'reports', optional(body, 'worker_id', readWorkerId), Date.now());
-  const told: ReportOutcomes = renderOutcomes(entries, await takeReports(c.env, entries));
+  const told: ReportOutcomes = renderOutcomes(
+    entries,
+    await takeReports(c.env, await reportsWithin(c.env, boundsOf(c), entries)),
+  );
   return json(c, told, told.failed > 0 ? 207 : 200);
 }
 
