@@ -1,6 +1,6 @@
 /** What lies within the bounds of a key, of what its workers name. */
 import type { Env } from '../config';
-import { type Bounds, fits, onlyName } from '../job/bounds';
+import { type Bounded, type Bounds, fits, onlyName } from '../job/bounds';
 import { parseObject } from '../job/envelope/fields';
 import { type ApiError, notFound, type Outcome, refusal } from '../job/errors';
 import { groupOf } from '../job/group';
@@ -29,6 +29,35 @@ export async function insideOf(env: Env, bounds: Bounds, ids: readonly string[])
     left = omitted;
   }
   return inside;
+}
+
+/** Jobs, or the queues of other writes, as a request brings them. */
+export interface Brought {
+  queue: string;
+  job?: { id?: string; type: string; group?: string };
+  /** Its place in the request. Default: among these. */
+  index?: number;
+}
+
+/** @param isBatch errors say the place of an entry @throws {ApiError} 403 `outside_key` */
+export async function bringWithin(
+  env: Env,
+  bounds: Bounds,
+  brought: readonly Brought[],
+  isBatch: boolean,
+): Promise<void> {
+  const at = (entry: Brought) => (isBatch ? { index: entry.index ?? brought.indexOf(entry) } : {});
+  for (const entry of brought) {
+    const { queue, job } = entry;
+    const named: Bounded = job ? { queue, type: job.type, group: job.group ?? null } : { queue };
+    if (!fits(bounds, named)) throw outsideKey(bounds, 'This key may not enqueue such a job.', at(entry));
+  }
+  const ids = brought.flatMap(({ job }) => job?.id ?? []);
+  if (ids.length === 0) return;
+  const { jobs, omitted } = await readJobs(env, ids);
+  const foreign = [...omitted, ...jobs.filter((view) => !isInside(bounds, view)).map(({ record }) => record.id)];
+  const taken = brought.find(({ job }) => job?.id !== undefined && foreign.includes(job.id));
+  if (taken) throw outsideKey(bounds, 'This id is not free to this key; leave it out to get a new one.', at(taken));
 }
 
 /** Reports about jobs outside are refused as those about unknown ones. */
@@ -62,6 +91,17 @@ export function claimWithin<T extends Pick<ClaimRequest, 'types' | 'handlers'>>(
   const types = (claim.types ?? bounds.types).filter((type) => fits(bounds, { type }) && onlyName([type]));
   if (types.length > 0 && (claim.types || types.length === bounds.types.length)) return { ...claim, types };
   throw outsideKey(bounds, 'Name the types of jobs to fetch, within those of this key.', { field: 'types' });
+}
+
+/** May such a worker be connected to this queue with a key with these bounds? */
+export function mayConnect(
+  bounds: Bounds | undefined,
+  queue: string,
+  { types, handlers = [] }: Pick<ClaimRequest, 'types' | 'handlers'>,
+): boolean {
+  if (!bounds) return true;
+  const isNarrow = !bounds.types || types?.every((type) => fits(bounds, { type })) === true;
+  return !bounds.groups && fits(bounds, { queue }) && isNarrow && handlers.every(({ type }) => fits(bounds, { type }));
 }
 
 /** A heartbeat as far as it concerns jobs inside. @throws {ApiError} 403 */

@@ -191,5 +191,5 @@ export const workerSocket = {
     fromServer: QueueMessage;
     101: null;
     errors: 413 | 426;
-  }>('/workers/socket', { scope: 'data:write', toWorker: true }),
+  }>('/workers/socket', { scope: 'data:write', toWorker: true, bound: 'work' }),
 };

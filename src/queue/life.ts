@@ -4,34 +4,27 @@
  */
 import { v7 as uuidv7 } from 'uuid';
 import type { Here } from '../across/batch';
+import { mayConnect } from '../across/bounds';
 import { enqueueAll, enqueueOne } from '../across/enqueue';
 import { enqueueEach } from '../across/enqueue-many';
 import { noteIds } from '../across/ids';
 import { keyWithId } from '../across/known-keys';
 import { withJob } from '../across/locate';
-import { admitJobs, admitQueues } from '../across/new-queues';
-import { fullestOf, renderBatch, Telling, warningTexts } from '../across/receipts';
 import { Reservations } from '../across/reservation';
 import { takeHeartbeat } from '../across/workers';
-import { type Env, readConfig, readTargetUrl, usableConfig } from '../config';
-import type { BatchAnswer } from '../contract/jobs';
-import type { SocketEnqueued } from '../contract/worker-socket';
+import { type Env, usableConfig } from '../config';
 import { AlarmClock } from '../durable/alarm-clock';
 import type { FollowRequest } from '../durable/feed-messages';
 import { Followers } from '../durable/followers';
 import { QUEUE, Schema } from '../durable/schema';
 import { readFact } from '../durable/sql';
-import { parseEach } from '../job/envelope/batch';
+import type { Bounds } from '../job/bounds';
 import { defined } from '../job/envelope/fields';
-import { type ParseContext, parseJob, withFingerprint } from '../job/envelope/parse';
 import { eventualOutcomeOf, notFound, type Outcome, outcomeOf, unwrap } from '../job/errors';
-import { refuseTooMuch } from '../job/message';
 import type { JobView, NewJob, RunnerView } from '../job/record';
 import { below, over, type QueueDefaults } from '../job/settings';
-import { fingerprintOf } from '../job/unique/fingerprint';
-import { UnknownMembers } from '../job/unknown-members';
 import { type Heartbeat, renderHeartbeat } from '../job/worker/heartbeat';
-import type { ConnectedKey, Connection, SpokenBatch } from '../job/worker/socket';
+import type { Connection } from '../job/worker/socket';
 import { misplacement } from '../rpc/place';
 import type { QueueApi, QueueSettings } from '../rpc/queue';
 import type { EnqueuedJob } from '../rpc/receipts';
@@ -41,49 +34,11 @@ import { type Creation, createQueue, type Operation, tryCreation } from './creat
 import { QueueEngine } from './engine';
 import type { About } from './feature';
 import { QuietWorkers } from './features/pull/quiet-workers';
+import { enqueueFromSocket } from './features/pull/socket/enqueue';
 import { WorkerSockets } from './features/pull/socket/sockets';
 import { KeyRates } from './jobs/key-rates';
 import { followedJob, keyOf } from './read/find';
 import type { QueueParts } from './store/parts';
-
-/** The request that has the same effect: its key is the same key. */
-const AS_REQUEST = { method: 'POST', path: '/ojs/v1/jobs/batch' };
-
-/**
- * Enqueues all jobs of a message, or none. `creator` counts the queues that this creates, and `by` the jobs.
- * @returns the answer on the wire @throws {ApiError} as over HTTP, with `details.index` of the first wrong job
- */
-async function enqueueFromSocket(
-  env: Env,
-  here: Here,
-  { jobs, idempotency_key: key, trace }: SpokenBatch,
-  { creator, by, now }: { creator: string | undefined; by: ConnectedKey | undefined; now: number },
-): Promise<SocketEnqueued> {
-  const { retryVariables } = readConfig(env);
-  const idempotency =
-    key === undefined ? undefined : { key, hash: await fingerprintOf({ ...AS_REQUEST, body: { jobs } }) };
-  const unknown = new UnknownMembers();
-  const ctx: ParseContext = {
-    now,
-    queue: here.queue,
-    readTarget: readTargetUrl(env),
-    unknown,
-    ...(trace && { trace }),
-  };
-  const read = parseEach(jobs, 'jobs', parseJob, ctx);
-  const parsed = read.some(({ unique }) => unique) ? await Promise.all(read.map(withFingerprint)) : read;
-  refuseTooMuch(parsed.map(({ job }) => job));
-  await admitQueues(env, creator, parsed);
-  await admitJobs(env, by ?? {}, parsed, here);
-  const { jobs: views, replayed } = await enqueueAll(env, parsed, { idempotency, here });
-  const telling = new Telling(retryVariables, true);
-  const warnings = warningTexts(views, unknown);
-  return {
-    ...(renderBatch(views, (view, index) => telling.envelope(view, parsed[index])) as unknown as BatchAnswer),
-    ...(warnings.length > 0 && { warnings }),
-    ...defined({ pressure: fullestOf(views), replayed: replayed || undefined }),
-  };
-}
 
 /** Interval at which a waiting fetch checks whether its queue exists by now, ms. */
 const LOOK_EVERY_MS = 250;
@@ -121,12 +76,12 @@ export class QueueLife {
       keepAlive: (promise) => ctx.waitUntil(promise),
       isSilenced: (workerId) => this.silenced.hasNow(workerId),
       askSilenced: async (workerId) => this.silenced.has(workerId),
-      heartbeat: (heard) => this.heartbeat(heard),
+      heartbeat: (heard, bounds) => this.heartbeat(heard, bounds),
       enqueue: (batch, creator, by) =>
         enqueueFromSocket(env, { queue: this.name, object: own }, batch, { creator, by, now: Date.now() }),
-      keyOf: async ({ key }) => {
+      keyOf: async ({ key, ...worker }) => {
         const found = key && (await keyWithId(env, key.id, Date.now(), key.hash));
-        return found && !found.bounds ? { ...found, hash: key.hash } : undefined;
+        return found && mayConnect(found.bounds, this.name, worker) ? { ...found, hash: key.hash } : undefined;
       },
       writeStream: async (request) => unwrap(await this.writeStream(request)),
       directiveOf: async (workerId) => (await directoryObject(env).worker(workerId))?.directive ?? 'running',
@@ -296,9 +251,9 @@ export class QueueLife {
     return eventualOutcomeOf(async () => (await taken.value) as StreamReceipt);
   }
 
-  private async heartbeat(heard: Heartbeat) {
+  private async heartbeat(heard: Heartbeat, bounds: Bounds | undefined) {
     return renderHeartbeat(
-      await takeHeartbeat(this.env, { queues: [this.name], ...heard }, `queue ${this.name}`),
+      await takeHeartbeat(this.env, { queues: [this.name], ...heard }, `queue ${this.name}`, bounds),
       Date.now(),
     );
   }

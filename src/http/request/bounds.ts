@@ -1,8 +1,8 @@
 /** What a key with bounds sees of many jobs, and what it may enqueue. Without bounds: everything. */
-import { isInside, outsideKey } from '../../across/bounds';
-import { readJobs, withJob } from '../../across/locate';
+import { type Brought, bringWithin, isInside, outsideKey } from '../../across/bounds';
+import { withJob } from '../../across/locate';
 import type { Env } from '../../config';
-import { type Bounded, type Bounds, fits, intersection, onlyName } from '../../job/bounds';
+import { type Bounds, fits, intersection, onlyName } from '../../job/bounds';
 import { notFound, unwrap } from '../../job/errors';
 import type { Selection } from '../../job/filter';
 import { MAX_QUEUES_AT_ONCE } from '../../rpc/directory';
@@ -31,30 +31,10 @@ export function pageSeen<T extends { searched?: number }>(c: AppContext, page: T
   return types || groups ? rest : page;
 }
 
-/** Jobs, or the queues of other writes, as a request brings them. */
-interface Brought {
-  queue: string;
-  job?: { id?: string; type: string; group?: string };
-  /** Its place in the request. Default: among these. */
-  index?: number;
-}
-
 /** @param isBatch errors say the place of an entry @throws {ApiError} 403 `outside_key` */
 export async function insideOnly(c: AppContext, brought: readonly Brought[], isBatch: boolean): Promise<void> {
   const bounds = boundsOf(c);
-  if (!bounds) return;
-  const at = (entry: Brought) => (isBatch ? { index: entry.index ?? brought.indexOf(entry) } : {});
-  for (const entry of brought) {
-    const { queue, job } = entry;
-    const named: Bounded = job ? { queue, type: job.type, group: job.group ?? null } : { queue };
-    if (!fits(bounds, named)) throw outsideKey(bounds, 'This key may not enqueue such a job.', at(entry));
-  }
-  const ids = brought.flatMap(({ job }) => job?.id ?? []);
-  if (ids.length === 0) return;
-  const { jobs, omitted } = await readJobs(c.env, ids);
-  const foreign = [...omitted, ...jobs.filter((view) => !isInside(bounds, view)).map(({ record }) => record.id)];
-  const taken = brought.find(({ job }) => job?.id !== undefined && foreign.includes(job.id));
-  if (taken) throw outsideKey(bounds, 'This id is not free to this key; leave it out to get a new one.', at(taken));
+  if (bounds) await bringWithin(c.env, bounds, brought, isBatch);
 }
 
 /** The queues of which a key with bounds sees jobs; as of now. @throws {ApiError} 403 if they are too many */

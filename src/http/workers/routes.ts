@@ -1,5 +1,5 @@
 /** Workers that pull: fetch, ack, nack, report, heartbeat, health; operators' views of them, and directives. */
-import { reportsWithin } from '../../across/bounds';
+import { claimWithin, outsideKey, reportsWithin } from '../../across/bounds';
 import { takeReports } from '../../across/hand-out-reports';
 import { encodeCursor, readAfter } from '../../across/paging';
 import { directWorkers, jobsLeasedBy, knownWorker, removeWorker, takeHeartbeat } from '../../across/workers';
@@ -8,6 +8,7 @@ import { workerSocket } from '../../contract/worker-socket';
 import * as contract from '../../contract/workers';
 import { readReports, readWorkerId } from '../../job/attempt/read-report';
 import { renderOutcomes } from '../../job/attempt/render-reported';
+import { onlyName } from '../../job/bounds';
 import { defined, optional, readQueueName, readWord } from '../../job/envelope/fields';
 import { parseParts, parseReport } from '../../job/envelope/json';
 import { MAX_ENVELOPE_BYTES } from '../../job/envelope/names';
@@ -180,19 +181,23 @@ async function connectWorker(c: AppContext) {
     const hint = 'Fetch and report over HTTP: POST /ojs/v1/workers/fetch. Clients do so without a socket.';
     throw refusal(403, 'forbidden', 'Sockets of workers need an API key.', { hint });
   }
-  const { queue, worker_id, types, handlers, ...times } = c.req.query();
-  if (queue === undefined) throw invalidRequest('queue', 'queue is required.');
+  const bounds = boundsOf(c);
+  if (bounds && id === undefined) throw outsideKey(bounds, 'Sockets with bounds need a key made at run time.');
+  const { worker_id, types, handlers, ...others } = c.req.query();
+  if (others.queue === undefined) throw invalidRequest('queue', 'queue is required.');
+  const queue = readQueueName(others.queue, 'queue');
+  const own = bounds?.types?.every((type) => onlyName([type])) ? bounds.types : undefined;
   const worker = readConnection({
     worker_id,
-    types: types?.split(',').map((type) => type.trim()),
+    types: types?.split(',').map((type) => type.trim()) ?? own,
     handlers: handlers === undefined ? undefined : jsonOrText(handlers),
-    visibility_timeout_ms: numberIn(times.visibility_timeout_ms),
-    default_visibility_timeout_ms: numberIn(times.default_visibility_timeout_ms),
+    visibility_timeout_ms: numberIn(others.visibility_timeout_ms),
+    default_visibility_timeout_ms: numberIn(others.default_visibility_timeout_ms),
   });
   const creator = creatorOf(c);
-  const key = id !== undefined && hash !== undefined ? defined({ id, hash, rate }) : undefined;
-  const connection = { ...worker, ...defined({ creator, key }) };
-  const webSocket = unwrap(await askToConnect(c.env, readQueueName(queue, 'queue'), connection));
+  const key = id !== undefined && hash !== undefined ? defined({ id, hash, rate, bounds }) : undefined;
+  const connection = { ...claimWithin(bounds, [queue], worker), ...defined({ creator, key }) };
+  const webSocket = unwrap(await askToConnect(c.env, queue, connection));
   return switched(c, webSocket, SUBPROTOCOL);
 }
 

@@ -34,7 +34,7 @@ export interface Connection extends ReturnType<typeof readConnectionMembers> {
   key?: ConnectedKey;
 }
 
-export interface ConnectedKey extends Pick<StoredKey, 'id' | 'hash' | 'rate'> {}
+export interface ConnectedKey extends Pick<StoredKey, 'id' | 'hash' | 'rate' | 'bounds'> {}
 
 /** Jobs that a producer says: all of them are enqueued, or none. */
 export interface SpokenBatch {

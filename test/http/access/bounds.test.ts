@@ -108,7 +108,7 @@ const KINDS: Record<string, string> = {
     POST admin/queues/:name/pause, POST admin/queues/:name/resume, PUT admin/queues/:name/config,
     DELETE admin/queues/:name/jobs`,
   work: `POST workers/fetch, POST jobs/fetch, POST workers/heartbeat, POST workers/beat, POST workers/ack,
-    POST workers/nack, POST workers/report, POST workers/progress`,
+    POST workers/nack, POST workers/report, POST workers/progress, GET workers/socket`,
   queues: 'GET queues, GET admin/queues, GET /v1/queues, GET dead-letter/stats, GET admin/dead-letter/stats',
 };
 

@@ -6,7 +6,7 @@ import type { KeyStore } from '../../../../src/directory/keys';
 import { clock, MINUTE, SECOND, T0, until } from '../../../support/clock';
 import { freshName, TestQueue } from '../../../support/queue';
 import { rowsWritten } from '../../../support/rows';
-import { type Json, server, TestServer, V1 } from '../../../support/server';
+import { type Json, server, TestServer, UNKNOWN_ID, V1 } from '../../../support/server';
 import { WorkerSocket } from '../../../support/worker-socket';
 
 server.emptyBeforeEach();
@@ -152,6 +152,86 @@ describe('the socket of a worker with a key made at run time', () => {
     worker.ready(1);
     expect(await worker.given(1)).toMatchObject([{ id: waiting }]);
     noted.mockRestore();
+  });
+
+  it('is bound like its key: it gives, takes and tells only what lies inside', async () => {
+    const [{ key }, queue] = [await create({ types: ['acme.*'], queues: ['keyed-*'] }), freshName('keyed')];
+    const open = (query: Record<string, string>, at = queue) =>
+      isolate().call(
+        'GET',
+        `${V1}/workers/socket?${new URLSearchParams({ queue: at, worker_id: 'w1', ...query })}`,
+        undefined,
+        {
+          ...bearer(key),
+          ...{ Upgrade: 'websocket', 'Sec-WebSocket-Protocol': 'tocsin.worker.v1' },
+        },
+      );
+    const fieldOf = async (answer: ReturnType<typeof open>) => {
+      const { status, body } = await answer;
+      return [status, body.error?.code, body.error?.details?.field];
+    };
+    expect(await fieldOf(open({}))).toEqual([403, 'outside_key', 'types']);
+    expect(await fieldOf(open({ types: 'zeta.a' }))).toEqual([403, 'outside_key', 'types']);
+    expect(await fieldOf(open({ types: 'acme.a' }, 'other'))).toEqual([403, 'outside_key', 'queues']);
+    const foreign = JSON.stringify([{ type: 'zeta.a', max_attempts: 2 }]);
+    expect(await fieldOf(open({ types: 'acme.a', handlers: foreign }))).toEqual([403, 'outside_key', 'handlers']);
+
+    const theirs = await server.enqueue(queue, { type: 'zeta.a' });
+    const own = await server.enqueue(queue, { type: 'acme.a' });
+    const other = await connect('root', queue, { types: 'zeta.a' });
+    other.ready(1);
+    await other.given(1);
+    const worker = await connect(key, queue, { types: 'acme.a,zeta.a' });
+    worker.ready(9);
+    expect((await worker.given(1)).map(({ id }) => id)).toEqual([own]);
+    await new TestQueue(queue).evict();
+    const stranger = await server.enqueue(queue, { type: 'zeta.a' });
+    const ack = (job_id: unknown) => ({ action: 'ack', job_id });
+    const told = await worker.report([ack(theirs), ack(UNKNOWN_ID), ack(own)]);
+    const [first, second] = (told.items as Json[]).map(({ error }) => JSON.stringify(error));
+    expect(first?.replaceAll(theirs, '')).toBe(second?.replaceAll(UNKNOWN_ID, ''));
+    expect(told).toMatchObject({ succeeded: 1, failed: 2 });
+    worker.say({ type: 'stream', id: 70, job_id: theirs, name: 's', first: 0, chunks: [1] });
+    expect(await worker.answerTo(70)).toMatchObject({ type: 'error', error: { status: 404, code: 'not_found' } });
+    const beat = await worker.heartbeat({ active_jobs: [theirs, UNKNOWN_ID] });
+    expect(beat).toMatchObject({ jobs_extended: [], jobs_lost: [theirs, UNKNOWN_ID] });
+    worker.say({ type: 'heartbeat', id: 71 });
+    expect((await worker.answerTo(71)).error).toMatchObject({ code: 'outside_key' });
+
+    // What ends of a worker of its name is not told to it.
+    await isolate().ok(200, 'DELETE', `${V1}/jobs/${theirs}`, undefined, bearer('root'));
+    expect(await other.get('taken')).toMatchObject({ jobs: [{ job_id: theirs }] });
+    await worker.settled();
+    expect([worker.jobs.length, worker.of('taken')]).toEqual([1, []]);
+    expect(await server.state(stranger)).toBe('available');
+
+    const job = (type: string, options: Json = {}) => ({ type, args: [], options });
+    expect(await worker.enqueue([job('acme.b'), job('zeta.b')])).toMatchObject({
+      error: { status: 403, code: 'outside_key', details: { index: 1 } },
+    });
+    expect(await worker.enqueue([job('acme.b', { queue: 'other' })])).toMatchObject({ error: { code: 'outside_key' } });
+    expect(await worker.enqueue([{ ...job('acme.b'), id: theirs }])).toMatchObject({ error: { code: 'outside_key' } });
+    const once = { idempotency_key: 'same' };
+    expect(await worker.enqueue([job('acme.b')], once)).toMatchObject({ type: 'enqueued' });
+    expect(await worker.enqueue([job('acme.b')], once)).toMatchObject({ replayed: true });
+    expect((await other.enqueue([job('acme.b')], once)).replayed).toBeUndefined();
+  });
+
+  it('is closed when its key gets bounds within which it does not lie, and stays open within others', async () => {
+    for (const [change, isClosed] of [
+      [{ types: ['acme.a*'] }, false],
+      [{ types: ['acme.b'] }, true],
+      [{ queues: ['other'] }, true],
+      [{ groups: ['acme'] }, true],
+    ] as const) {
+      const [{ id, key }, queue] = [await create(), freshName('keyed')];
+      const worker = await connect(key, queue, { types: 'acme.a' });
+      expect((await asRoot('PATCH', id, change)).status).toBe(200);
+      clock.advance(46 * SECOND);
+      worker.say({ type: 'heartbeat', id: 1, active_jobs: [] });
+      if (isClosed) expect(await worker.isClosed()).toEqual(ENDED);
+      else expect(await worker.answerTo(1)).toMatchObject({ type: 'heartbeat' });
+    }
   });
 
   it('enqueues within the rate of its key, which counts what comes over HTTP, too', async () => {

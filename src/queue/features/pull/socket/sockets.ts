@@ -17,6 +17,7 @@ import { PING, PONG } from '../../../../durable/feed-messages';
 import type { SocketHost } from '../../../../durable/followers';
 import { errorDataOf } from '../../../../durable/platform-errors';
 import { renderOutcomes } from '../../../../job/attempt/render-reported';
+import type { Bounds } from '../../../../job/bounds';
 import { ApiError, type ErrorData, notFound, type Outcome, unavailable } from '../../../../job/errors';
 import { own } from '../../../../job/own';
 import type { Heartbeat } from '../../../../job/worker/heartbeat';
@@ -31,7 +32,7 @@ import {
   type WorkerMessage,
 } from '../../../../job/worker/socket';
 import type { Report, Reported, StreamReceipt, StreamRequest } from '../../../../rpc/workers';
-import { type OpenQueue, SocketClaims } from './socket-claims';
+import { noJob, type OpenQueue, SocketClaims } from './socket-claims';
 import { type ConnectionHost, WorkerSocket } from './worker-socket';
 
 /** Sockets of one object at most; the runtime takes 32,768, and followers need theirs. */
@@ -73,7 +74,7 @@ export interface SocketsHost {
   isSilenced(workerId: string): boolean;
   askSilenced(workerId: string): Promise<boolean>;
   /** Extends leases, and makes the worker known. @returns the answer on the wire */
-  heartbeat(heard: Heartbeat): Promise<HeartbeatAnswer>;
+  heartbeat(heard: Heartbeat, bounds: Bounds | undefined): Promise<HeartbeatAnswer>;
   /** Enqueues jobs, all or none. @returns the answer on the wire. @throws {ApiError} */
   enqueue(batch: SpokenBatch, creator: string | undefined, key: ConnectedKey | undefined): Promise<SocketEnqueued>;
   keyOf: ConnectionHost['keyOf'];
@@ -235,7 +236,7 @@ export class WorkerSockets {
         return this.becomeReady(line, message.count);
       case 'report': {
         const { id, reports, ready } = message;
-        const taken = this.supply?.report(line.worker.worker_id, reports) ?? noneTaken(reports);
+        const taken = this.supply?.report(line, reports) ?? noneTaken(reports);
         // The claim follows the reports into the same transaction.
         if (ready !== undefined) this.becomeReady(line, ready);
         return line.tell({ type: 'reported', id, ...renderOutcomes(reports, await taken) });
@@ -251,7 +252,7 @@ export class WorkerSockets {
         return this.host.keepAlive(this.stream(line, message));
       case 'heartbeat': {
         const { id } = message;
-        const answer = await this.host.heartbeat(message.heard);
+        const answer = await this.host.heartbeat(message.heard, line.key?.bounds);
         return line.tell({ type: 'heartbeat', ...(id !== undefined && { id }), ...answer });
       }
       case 'pause':
@@ -265,6 +266,7 @@ export class WorkerSockets {
 
   private async stream(line: WorkerSocket, { id, request }: WorkerMessage & { type: 'stream' }): Promise<void> {
     try {
+      if (this.supply && !line.sees(this.supply.open.q, request.job_id)) throw notFound('job', request.job_id);
       line.tell({ type: 'streamed', id, ...(await this.host.writeStream(request)) });
     } catch (thrown) {
       refuse(line, thrown, id);
@@ -289,7 +291,8 @@ export class WorkerSockets {
   private async tellDirective(line: WorkerSocket): Promise<void> {
     try {
       const state = await this.host.directiveOf(line.worker.worker_id);
-      if (await line.isAllowed) line.tell({ type: 'directive', state });
+      // Where its key has bounds, they are those of another worker of its name.
+      if ((await line.isAllowed) && !line.key?.bounds) line.tell({ type: 'directive', state });
     } catch (error) {
       // Its next heartbeat tells it.
       console.error('tocsin: a connected worker could not be sent its directive:', error);
@@ -306,7 +309,9 @@ export class WorkerSockets {
         const why = own(TAKEN, type);
         if (why === undefined || heldBy === undefined || supply.isReported(heldBy, job_id)) continue;
         for (const line of this.linesOf.get(heldBy) ?? []) {
-          supply.whenAllowed(line, () => line.tell({ type: 'taken', jobs: [{ job_id, why }] }));
+          supply.whenAllowed(line, () => {
+            if (line.sees(supply.open.q, job_id)) line.tell({ type: 'taken', jobs: [{ job_id, why }] });
+          });
         }
       }
     });
@@ -345,7 +350,7 @@ function mayBecomeReady({ ready }: WorkerSocket, message: WorkerMessage): void {
 }
 
 const noneTaken = (reports: readonly Outcome<Report>[]): Outcome<Reported>[] =>
-  reports.map((report) => (report.ok ? { ok: false, error: notFound('job', report.value.job_id).data } : report));
+  reports.map((report) => (report.ok ? noJob(report) : report));
 
 /** @returns why a message was refused; undefined: by a defect */
 function refuse(line: WorkerSocket, thrown: unknown, id: number | undefined): ErrorData | undefined {

@@ -1,5 +1,6 @@
 /** The socket of one worker: what it is ready for, what it was sent, and how much of that it has read. */
 
+import { isInside } from '../../../../across/bounds';
 import type { QueueMessage } from '../../../../contract/worker-socket';
 import { isPausedUntil } from '../../../../durable/backoff';
 import { Unread } from '../../../../durable/unread';
@@ -12,7 +13,8 @@ import type { RunnerView } from '../../../../job/record';
 import { grouped } from '../../../../job/size';
 import type { ConnectedKey, Connection } from '../../../../job/worker/socket';
 import type { ClaimRequest } from '../../../../rpc/workers';
-import type { Configured } from '../../../store/parts';
+import { getMany } from '../../../read/find';
+import type { Configured, StoredQueue } from '../../../store/parts';
 
 /** Most characters of jobs in one message, unless a single job is larger. */
 const MAX_JOBS_CHARS = 512 * 1024;
@@ -107,7 +109,7 @@ export class WorkerSocket {
   }
 
   private async check(): Promise<boolean> {
-    const key = await this.host.keyOf(this.worker);
+    const key = await this.host.keyOf({ ...this.worker, ...this.said });
     if (key) this.trust(key, key.end);
     else this.host.hasNoKey(this);
     return !this.isOver;
@@ -117,6 +119,14 @@ export class WorkerSocket {
   trust(key: ConnectedKey, until = Number.POSITIVE_INFINITY): void {
     this.key = key;
     this.checkedUntil = Math.min(this.host.now() + KEY_MS, until);
+  }
+
+  /** May the worker know of this job of the queue? Its key may be bound by types. */
+  sees(q: StoredQueue, id: string): boolean {
+    const { bounds } = this.key ?? {};
+    if (!bounds?.types) return true;
+    const [view] = getMany(q, [id], this.host.now()).jobs;
+    return view !== undefined && isInside(bounds, view);
   }
 
   get mayBeSent(): boolean {
