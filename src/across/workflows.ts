@@ -1,5 +1,6 @@
 import type { Env } from '../config';
 import { inParallel } from '../durable/parallel';
+import { type Bounds, fits } from '../job/bounds';
 import { ApiError, type ErrorData, eventualOutcomeOf, notFound, unwrap } from '../job/errors';
 import { isUuidV7 } from '../job/ids';
 import type { JobState } from '../job/states';
@@ -7,6 +8,7 @@ import type { StepCheck } from '../job/workflow/parse';
 import { nodeAt } from '../job/workflow/plan';
 import { queueObject, workflowObject } from '../rpc/stubs';
 import type { WorkflowApi, WorkflowView } from '../rpc/workflow';
+import { ifThere } from './crons';
 import { refuseUnknownOptions } from './known-options';
 import { validateKept } from './schemas';
 
@@ -19,6 +21,13 @@ export function workflowNamed(env: Env, id: string): WorkflowApi {
 /** What a workflow is now. @throws {ApiError} 404 */
 export async function readWorkflow(env: Env, id: string, withResults = false): Promise<WorkflowView> {
   return unwrap(await workflowNamed(env, id).get(withResults));
+}
+
+/** Do all jobs of this workflow lie within bounds of queues and types? Undefined: there is no such workflow. */
+export async function isWorkflowInside(env: Env, bounds: Bounds, id: string): Promise<boolean | undefined> {
+  const view = await ifThere(readWorkflow(env, id));
+  const jobs = view?.plan.nodes.filter(({ kind }) => kind === 'job');
+  return jobs?.every(({ queue = null, type = null }) => fits(bounds, { queue, type }));
 }
 
 /** Asks every queue whether it would take its jobs. @returns warnings @throws {ApiError} as for a job, naming which */

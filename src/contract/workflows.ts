@@ -130,18 +130,23 @@ export interface NewWorkflow {
   [member: string]: unknown;
 }
 
+const CANCEL = { audit: 'workflow.cancel', bound: 'workflow' } as const;
+
 /** Below `/ojs/v1`. */
 export const workflows = {
   /** Starts a workflow. */
-  start: post<{ body: NewWorkflow; 201: WorkflowAnswer; errors: 409 | 422 }>('/workflows', DATA),
+  start: post<{ body: NewWorkflow; 201: WorkflowAnswer; errors: 409 | 422 }>('/workflows', {
+    ...DATA,
+    bound: 'workflow',
+  }),
   /** Lists workflows, newest first. */
   list: get<{ query: CursorQuery & { state?: string }; 200: WorkflowList }>('/workflows'),
   /** Shows a workflow and its steps. */
-  show: get<{ 200: WorkflowAnswer; errors: 404 }>('/workflows/:id'),
+  show: get<{ 200: WorkflowAnswer; errors: 404 }>('/workflows/:id', { bound: 'workflow' }),
   /** Cancels a workflow. */
-  cancel: del<{ 200: WorkflowAnswer; errors: 404 | 409 }>('/workflows/:id', { audit: 'workflow.cancel' }),
+  cancel: del<{ 200: WorkflowAnswer; errors: 404 | 409 }>('/workflows/:id', CANCEL),
   /** Cancels a workflow, like DELETE. */
-  cancelByPost: post<{ 200: WorkflowAnswer; errors: 404 | 409 }>('/workflows/:id/cancel', { audit: 'workflow.cancel' }),
+  cancelByPost: post<{ 200: WorkflowAnswer; errors: 404 | 409 }>('/workflows/:id/cancel', CANCEL),
   /** Shows the progress of each job of a workflow. */
-  progress: get<{ 200: WorkflowProgress; errors: 404 }>('/workflows/:id/progress'),
+  progress: get<{ 200: WorkflowProgress; errors: 404 }>('/workflows/:id/progress', { bound: 'workflow' }),
 };

@@ -1,5 +1,6 @@
 /** What a key with bounds gets of each kind of route (`RouteRules.bound`). */
 import { outsideKey } from '../../across/bounds';
+import { isWorkflowInside } from '../../across/workflows';
 import type { Bound } from '../../contract/route';
 import { type Bounds, fits } from '../../job/bounds';
 import { notFound } from '../../job/errors';
@@ -22,6 +23,11 @@ const KINDS: Record<Bound, (c: AppContext, bounds: Bounds) => Promise<void> | vo
   // What the worker names is looked at where it is known.
   work: (_, bounds) => {
     if (bounds.groups) throw outsideKey(bounds, 'A fetch takes jobs of all groups, so a key bound by groups has none.');
+  },
+  workflow: async (c, bounds) => {
+    if (bounds.groups) throw outsideKey(bounds, 'Workflows do not know the groups of their jobs, which bind this key.');
+    const id = c.req.param('id');
+    if (id !== undefined && !(await isWorkflowInside(c.env, bounds, id))) throw notFound('workflow', id);
   },
   queues: (c, bounds) => {
     wholeOnly(bounds);

@@ -1,6 +1,14 @@
 import { v7 as uuidv7 } from 'uuid';
+import { outsideKey } from '../../across/bounds';
 import { encodeCursor, readAfter } from '../../across/paging';
-import { checkAtQueues, liveJobs, readWorkflow, runningJobs, workflowNamed } from '../../across/workflows';
+import {
+  checkAtQueues,
+  isWorkflowInside,
+  liveJobs,
+  readWorkflow,
+  runningJobs,
+  workflowNamed,
+} from '../../across/workflows';
 import type { Warned } from '../../contract/common';
 import { type WorkflowStatus, workflows } from '../../contract/workflows';
 import { inParallel } from '../../durable/parallel';
@@ -15,6 +23,7 @@ import { type AppContext, json } from '../context';
 import { warningsOf } from '../jobs/render';
 import { readsObjectsOnly } from '../ojs';
 import { MAX_BATCH_BYTES, readBody } from '../request/body';
+import { boundsOf } from '../request/bounds';
 import { mayCreate, withinRate } from '../request/new-queues';
 import { listMembers, readPaging } from '../request/pagination';
 import { pathParam } from '../request/path';
@@ -35,7 +44,11 @@ async function start(c: AppContext) {
     workflow.steps.map(({ job }) => job),
     'body',
   );
-  await mayCreate(c, checks);
+  await mayCreate(c, checks, true);
+  const bounds = boundsOf(c);
+  if (bounds && parsed.id !== undefined && (await isWorkflowInside(c.env, bounds, parsed.id)) === false) {
+    throw outsideKey(bounds, 'This id is not free to this key; leave it out to get a new one.', { field: 'id' });
+  }
   await withinRate(c, checks);
   const warnings = await checkAtQueues(c.env, checks);
   const view = unwrap(await workflowNamed(c.env, id).create(workflow));

@@ -107,6 +107,8 @@ const KINDS: Record<string, string> = {
     POST queues/:name/groups/:group/pause, POST queues/:name/groups/:group/resume, GET admin/queues/:name,
     POST admin/queues/:name/pause, POST admin/queues/:name/resume, PUT admin/queues/:name/config,
     DELETE admin/queues/:name/jobs`,
+  workflow: `POST workflows, GET workflows/:id, DELETE workflows/:id, POST workflows/:id/cancel,
+    GET workflows/:id/progress`,
   work: `POST workers/fetch, POST jobs/fetch, POST workers/heartbeat, POST workers/beat, POST workers/ack,
     POST workers/nack, POST workers/report, POST workers/progress, GET workers/socket`,
   queues: 'GET queues, GET admin/queues, GET /v1/queues, GET dead-letter/stats, GET admin/dead-letter/stats',
@@ -138,7 +140,7 @@ describe.each(Object.keys(KEYS))('a key that is bound by %s', (key) => {
           const sent = pathOf(path, zeta.id) + query;
           const answer = await call(key, method, sent, body);
           const name = `${method} ${sent} ${JSON.stringify(body)}: ${answer.status} ${JSON.stringify(answer.body)}`;
-          const isWhole = ['list', 'queues', 'work', 'any', 'enqueue'].includes(bound ?? '');
+          const isWhole = ['list', 'queues', 'work', 'workflow', 'any', 'enqueue'].includes(bound ?? '');
           if (!isWhole) expect([name, answer.status === 403 || answer.status === 404]).toEqual([name, true]);
           const heads = [...answer.headers].filter(([header]) => header !== 'x-request-id');
           const asked = sent + JSON.stringify(body ?? '');
@@ -369,6 +371,52 @@ describe('two parties with dead letters', () => {
       expect(body).toMatchObject({ total: 1, by_queue: { 'acme-mail': 1 }, by_type: { 'acme.dead': 1 } });
       expect(JSON.stringify(body)).not.toContain('zeta');
     }
+  });
+});
+
+describe('a workflow', () => {
+  const steps = (...parties: string[]) => ({
+    type: 'chain',
+    steps: parties.map((party) => ({ type: `${party}.step`, args: [], options: { queue: `${party}-flow` } })),
+  });
+  const start = (key: string, body: Json) => call(key, 'POST', `${V1}/workflows`, body);
+
+  it.each(['queues', 'types'])(
+    'is seen, started and cancelled by a key if all its jobs lie inside: %s',
+    async (key) => {
+      const [theirs, mixed] = await Promise.all([start('root', steps('zeta')), start('root', steps('acme', 'zeta'))]);
+      const { status, body: own } = await start(key, steps('acme', 'acme'));
+      expect(status).toBe(201);
+      for (const [method, path] of [
+        ['GET', ''],
+        ['GET', '/progress'],
+        ['POST', '/cancel'],
+        ['DELETE', ''],
+      ] as const) {
+        const answers = await Promise.all(
+          [theirs.body.id, mixed.body.id, UNKNOWN_ID].map(async (id) => {
+            const answer = await call(key, method, `${V1}/workflows/${id}${path}`);
+            const { request_id: _, ...error } = answer.body.error ?? { request_id: '' };
+            return said([answer.status, error], id as string);
+          }),
+        );
+        expect(new Set(answers).size).toBe(1);
+        expect(answers[0]).toContain('404');
+        if (method === 'GET') expect((await call(key, method, `${V1}/workflows/${own.id}${path}`)).status).toBe(200);
+      }
+      expect((await call('root', 'GET', `${V1}/workflows/${theirs.body.id}`)).body.state).toBe('running');
+      const refused = await start(key, steps('acme', 'zeta'));
+      expect(refused).toMatchObject({ status: 403, body: { error: { code: 'outside_key', details: { index: 1 } } } });
+      const taken = (id: unknown) => start(key, { ...steps('acme'), id });
+      expect(await taken(theirs.body.id)).toMatchObject({ status: 403, body: { error: { code: 'outside_key' } } });
+      expect(await taken(own.id)).toMatchObject({ status: 409, body: { error: { code: 'duplicate' } } });
+      expect((await call(key, 'DELETE', `${V1}/workflows/${own.id}`)).body.state).toBe('cancelled');
+      for (const { body } of [theirs, mixed]) await call('root', 'DELETE', `${V1}/workflows/${body.id}`);
+    },
+  );
+
+  it('is refused to a key that is bound by groups', async () => {
+    expect((await start('groups', steps('acme'))).body.error?.code).toBe('outside_key');
   });
 });
 
