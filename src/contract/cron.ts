@@ -4,7 +4,7 @@ import type { MissedPolicy, SkipReason } from '../job/cron/missed';
 import type { JobState } from '../job/states';
 import type { JobEnvelope } from '../job/wire';
 import type { CursorQuery, Pagination, Time, Warned } from './common';
-import { del, get, judges, patch, post, put } from './route';
+import { del, get, judges, patch, post, put, type RouteRules } from './route';
 
 export type { MissedPolicy, OverlapPolicy };
 
@@ -235,6 +235,8 @@ interface HistoryQuery {
 
 type Triggering = { 200: CronTriggered; 201: CronTriggered; errors: 404 | 409 | 422 | 429 };
 
+const onCron = (audit: string): RouteRules => ({ bound: 'cron', audit });
+
 const CHANGE = { judgesMembers: true, audit: 'cron.change' } as const;
 
 /** Below `/ojs/v1`. */
@@ -245,41 +247,41 @@ export const crons = {
     judges('cron.save'),
   ),
   /** Lists the schedules. */
-  list: get<{ query: CronQuery; 200: CronList }>('/cron'),
+  list: get<{ query: CronQuery; 200: CronList }>('/cron', { bound: 'queues' }),
   /** Lists the schedules as the dashboard reads them. */
-  items: get<{ query: CronQuery; 200: CronItems }>('/crons'),
+  items: get<{ query: CronQuery; 200: CronItems }>('/crons', { bound: 'queues' }),
   /** Deletes a schedule. The jobs it has enqueued stay. */
-  remove: del<{ 200: CronDeleted; errors: 404 }>('/cron/:name', { audit: 'cron.delete' }),
+  remove: del<{ 200: CronDeleted; errors: 404 }>('/cron/:name', onCron('cron.delete')),
   /** Deletes a schedule, without a body in the response. The jobs it has enqueued stay. */
-  removeItem: del<{ 204: null; errors: 404 }>('/crons/:name', { audit: 'cron.delete' }),
+  removeItem: del<{ 204: null; errors: 404 }>('/crons/:name', onCron('cron.delete')),
   /** Shows a schedule, with its next fires. */
-  show: get<{ 200: CronAnswer; errors: 404 }>('/cron/:name'),
+  show: get<{ 200: CronAnswer; errors: 404 }>('/cron/:name', { bound: 'cron' }),
   /** Changes the given members of a schedule. */
   change: patch<{ body: CronChange; 200: CronAnswer; errors: 404 | 409 | 422 }>('/cron/:name', CHANGE),
   /** Changes the given members of a schedule, like PATCH. */
   replace: put<{ body: CronChange; 200: CronAnswer; errors: 404 | 409 | 422 }>('/cron/:name', CHANGE),
   /** Pauses a schedule. It does not catch up on the times of the pause. */
-  pause: post<{ 200: CronAnswer; errors: 404 }>('/cron/:name/pause', { audit: 'cron.pause' }),
+  pause: post<{ 200: CronAnswer; errors: 404 }>('/cron/:name/pause', onCron('cron.pause')),
   /** Resumes a paused schedule. */
-  resume: post<{ 200: CronAnswer; errors: 404 }>('/cron/:name/resume', { audit: 'cron.resume' }),
+  resume: post<{ 200: CronAnswer; errors: 404 }>('/cron/:name/resume', onCron('cron.resume')),
   /** Enqueues the job of a schedule now, regardless of its times, limit and pause. */
   trigger: post<Triggering>('/cron/:name/trigger', { audit: 'cron.trigger' }),
   /** Lists jobs that a schedule enqueued recently, and skipped fires. */
-  history: get<{ query: HistoryQuery; 200: CronHistory; errors: 404 }>('/cron/:name/history'),
+  history: get<{ query: HistoryQuery; 200: CronHistory; errors: 404 }>('/cron/:name/history', { bound: 'cron' }),
   /** Shows a schedule, with its next fires, as the dashboard reads it. */
-  showItem: get<{ 200: CronStatus; errors: 404 }>('/crons/:name'),
+  showItem: get<{ 200: CronStatus; errors: 404 }>('/crons/:name', { bound: 'cron' }),
   /** Changes the given members of a schedule. */
   changeItem: patch<{ body: CronChange; 200: CronChanged; errors: 404 | 409 | 422 }>('/crons/:name', CHANGE),
   /** Changes the given members of a schedule, like PATCH. */
   replaceItem: put<{ body: CronChange; 200: CronChanged; errors: 404 | 409 | 422 }>('/crons/:name', CHANGE),
   /** Pauses a schedule. */
-  pauseItem: post<{ 200: CronStatus; errors: 404 }>('/crons/:name/pause', { audit: 'cron.pause' }),
+  pauseItem: post<{ 200: CronStatus; errors: 404 }>('/crons/:name/pause', onCron('cron.pause')),
   /** Resumes a paused schedule. */
-  resumeItem: post<{ 200: CronStatus; errors: 404 }>('/crons/:name/resume', { audit: 'cron.resume' }),
+  resumeItem: post<{ 200: CronStatus; errors: 404 }>('/crons/:name/resume', onCron('cron.resume')),
   /** Enqueues the job of a schedule now. */
   triggerItem: post<Triggering>('/crons/:name/trigger', { audit: 'cron.trigger' }),
   /** Lists jobs that a schedule enqueued recently, and skipped fires. */
-  historyOfItem: get<{ query: HistoryQuery; 200: CronHistory; errors: 404 }>('/crons/:name/history'),
+  historyOfItem: get<{ query: HistoryQuery; 200: CronHistory; errors: 404 }>('/crons/:name/history', { bound: 'cron' }),
 };
 
 /** Below `/ojs/v1`. */

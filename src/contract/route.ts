@@ -13,9 +13,9 @@ export type Needed = Scope | 'key' | 'public';
 
 /**
  * What a key with bounds gets: one job, lists of what lies inside, enqueues inside, one queue and lists of queues
- * inside, what workers that pull do, a workflow; `any`: what concerns no jobs. Absent: nothing, as 403.
+ * inside, what workers that pull do, a workflow, a schedule; `any`: what concerns no jobs. Absent: nothing, as 403.
  */
-export type Bound = 'job' | 'enqueue' | 'list' | 'queue' | 'queues' | 'work' | 'workflow' | 'any';
+export type Bound = 'job' | 'enqueue' | 'list' | 'queue' | 'queues' | 'work' | 'workflow' | 'cron' | 'any';
 
 /** What a route says beyond its method and path. */
 export interface RouteRules {

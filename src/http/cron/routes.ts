@@ -16,11 +16,12 @@ import { type CronTriggered, crons } from '../../contract/cron';
 import { isCronName, parseCron } from '../../job/cron/definition';
 import { defined } from '../../job/envelope/fields';
 import { UnknownMembers } from '../../job/unknown-members';
-import type { CronView } from '../../rpc/cron';
+import type { CronSkip, CronView } from '../../rpc/cron';
 import { type AppContext, json, noContent } from '../context';
 import { envelopeOf, warningsOf } from '../jobs/render';
 import { saysVersion, withFlatCopy } from '../ojs';
 import { readBody } from '../request/body';
+import { boundsOf } from '../request/bounds';
 import { mayCreate } from '../request/new-queues';
 import { type PagingStyle, pageByName, readPaging } from '../request/pagination';
 import { pathParam } from '../request/path';
@@ -44,7 +45,7 @@ export const cronRoutes = serve(crons, {
     return json(c, { items: listed, pagination: page });
   },
   remove: async (c) => {
-    const entry = renderCron(await deleteCron(c.env, nameIn(c)));
+    const entry = renderCron(seenBy(c, await deleteCron(c.env, nameIn(c))));
     const named = saysVersion(c) ? entry : { name: entry.name, cron: entry };
     return json(c, { deleted: true as const, ...named, cron_job: entry });
   },
@@ -65,7 +66,7 @@ export const cronRoutes = serve(crons, {
 /** The routes of one entry in both places. */
 function about<Shown extends object>(render: (view: CronView, c: AppContext) => Shown) {
   const answer = (read: (c: AppContext) => Promise<CronView>) => async (c: AppContext) =>
-    json(c, render(await read(c), c));
+    json(c, render(seenBy(c, await read(c)), c));
   const changed = async (c: AppContext) => {
     const { view, warned } = await change(c);
     return json(c, { ...render(view, c), ...warned.members }, 200, warned.headers);
@@ -80,6 +81,17 @@ function about<Shown extends object>(render: (view: CronView, c: AppContext) => 
     history,
   };
 }
+
+/** A skipped fire without the job in the way, which may be another's, to a key with bounds. */
+const seenSkip =
+  (c: AppContext) =>
+  ({ job_id, message, ...skip }: CronSkip): CronSkip =>
+    boundsOf(c) ? skip : { ...skip, ...defined({ job_id, message }) };
+
+const seenBy = (c: AppContext, view: CronView): CronView => ({
+  ...view,
+  run: { ...view.run, skipped: view.run.skipped.map(seenSkip(c)) },
+});
 
 /** The name in the path. @throws {ApiError} 404 when no entry can have it */
 function nameIn(c: AppContext): string {
@@ -110,11 +122,11 @@ async function listPage(c: AppContext, style?: PagingStyle) {
   const paging = readPaging(c, style);
   const enabled = booleanParam(c, 'enabled');
   const group = textParam(c, 'group');
-  const all = (await listCrons(c.env)).filter(
+  const all = (await listCrons(c.env, c.get('queues'))).filter(
     (entry) => (enabled === undefined || entry.enabled === enabled) && (group === undefined || entry.group === group),
   );
   const page = pageByName(all, ({ name }) => name, paging);
-  const listed = (await readCrons(c.env, page.items, true)).map((view) => renderCron(view));
+  const listed = (await readCrons(c.env, page.items, true)).map((view) => renderCron(seenBy(c, view)));
   return { listed, page: page.pagination };
 }
 
@@ -162,7 +174,7 @@ async function history(c: AppContext) {
   return json(c, {
     name,
     executions: executions.map(renderExecution),
-    skipped: skipped.map(renderSkip),
+    skipped: skipped.map(seenSkip(c)).map(renderSkip),
     count: executions.length,
   });
 }

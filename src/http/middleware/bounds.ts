@@ -1,8 +1,10 @@
 /** What a key with bounds gets of each kind of route (`RouteRules.bound`). */
 import { outsideKey } from '../../across/bounds';
+import { findCron, noCron } from '../../across/crons';
 import { isWorkflowInside } from '../../across/workflows';
 import type { Bound } from '../../contract/route';
 import { type Bounds, fits } from '../../job/bounds';
+import { isCronName } from '../../job/cron/definition';
 import { notFound } from '../../job/errors';
 import type { AppContext } from '../context';
 import { boundsOf, mustSee, queuesWithin } from '../request/bounds';
@@ -23,6 +25,12 @@ const KINDS: Record<Bound, (c: AppContext, bounds: Bounds) => Promise<void> | vo
   // What the worker names is looked at where it is known.
   work: (_, bounds) => {
     if (bounds.groups) throw outsideKey(bounds, 'A fetch takes jobs of all groups, so a key bound by groups has none.');
+  },
+  cron: async (c, bounds) => {
+    wholeOnly(bounds);
+    const name = pathParam(c, 'name');
+    const view = isCronName(name) ? await findCron(c.env, name) : undefined;
+    if (!view || !fits(bounds, { queue: view.definition.queue })) throw noCron(name);
   },
   workflow: async (c, bounds) => {
     if (bounds.groups) throw outsideKey(bounds, 'Workflows do not know the groups of their jobs, which bind this key.');

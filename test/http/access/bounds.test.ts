@@ -107,11 +107,15 @@ const KINDS: Record<string, string> = {
     POST queues/:name/groups/:group/pause, POST queues/:name/groups/:group/resume, GET admin/queues/:name,
     POST admin/queues/:name/pause, POST admin/queues/:name/resume, PUT admin/queues/:name/config,
     DELETE admin/queues/:name/jobs`,
+  cron: `GET cron/:name, GET crons/:name, DELETE cron/:name, DELETE crons/:name, GET cron/:name/history,
+    GET crons/:name/history, POST cron/:name/pause, POST crons/:name/pause, POST cron/:name/resume,
+    POST crons/:name/resume`,
   workflow: `POST workflows, GET workflows/:id, DELETE workflows/:id, POST workflows/:id/cancel,
     GET workflows/:id/progress`,
   work: `POST workers/fetch, POST jobs/fetch, POST workers/heartbeat, POST workers/beat, POST workers/ack,
     POST workers/nack, POST workers/report, POST workers/progress, GET workers/socket`,
-  queues: 'GET queues, GET admin/queues, GET /v1/queues, GET dead-letter/stats, GET admin/dead-letter/stats',
+  queues: `GET queues, GET admin/queues, GET /v1/queues, GET dead-letter/stats, GET admin/dead-letter/stats,
+    GET cron, GET crons`,
 };
 
 const ABOUT_ONE_JOB = /^[A-Z]+ (admin\/)?(jobs|dead-letter|events|checkpoints|ojs\/v1\/checkpoints)\/:id/;
@@ -140,11 +144,13 @@ describe.each(Object.keys(KEYS))('a key that is bound by %s', (key) => {
           const sent = pathOf(path, zeta.id) + query;
           const answer = await call(key, method, sent, body);
           const name = `${method} ${sent} ${JSON.stringify(body)}: ${answer.status} ${JSON.stringify(answer.body)}`;
-          const isWhole = ['list', 'queues', 'work', 'workflow', 'any', 'enqueue'].includes(bound ?? '');
+          const isWhole = ['list', 'queues', 'work', 'workflow', 'cron', 'any', 'enqueue'].includes(bound ?? '');
           if (!isWhole) expect([name, answer.status === 403 || answer.status === 404]).toEqual([name, true]);
           const heads = [...answer.headers].filter(([header]) => header !== 'x-request-id');
           const asked = sent + JSON.stringify(body ?? '');
           const names = ['zeta-mail', 'zeta.send', '"zeta"'].filter((part) => asked.includes(part.replaceAll('"', '')));
+          // The name in the path of a schedule.
+          if (bound === 'cron') names.push('Cron zeta not found.');
           const text = said([answer.body, heads], zeta.id, sent, ...names);
           expect([name, text.includes('zeta')]).toEqual([name, false]);
           // What it asked for by the other's names alone is empty.
@@ -371,6 +377,48 @@ describe('two parties with dead letters', () => {
       expect(body).toMatchObject({ total: 1, by_queue: { 'acme-mail': 1 }, by_type: { 'acme.dead': 1 } });
       expect(JSON.stringify(body)).not.toContain('zeta');
     }
+  });
+});
+
+describe('a schedule', () => {
+  it('is seen and switched by a key that is bound by its queue, and is unknown to others', async () => {
+    for (const party of ['acme', 'zeta']) {
+      const job_template = { type: `${party}.tick`, args: [], options: { queue: `${party}-ticks` } };
+      const body = { name: `${party}-tick`, expression: '0 0 1 1 *', job_template };
+      expect((await call('root', 'POST', `${V1}/cron`, body)).status).toBe(201);
+    }
+    for (const path of ['cron', 'crons']) {
+      const { body: list } = await call('queues', 'GET', `${V1}/${path}`);
+      expect([...(list.items ?? (list.crons as Json[]))].map(({ name }) => name)).toEqual(['acme-tick']);
+      expect(list.pagination).toMatchObject({ total: 1 });
+      for (const [method, verb] of [
+        ['GET', ''],
+        ['GET', '/history'],
+        ['POST', '/pause'],
+        ['POST', '/resume'],
+        ['DELETE', ''],
+      ]) {
+        const answers = await Promise.all(
+          ['zeta-tick', 'nothing'].map(async (name) => {
+            const answer = await call('queues', method as string, `${V1}/${path}/${name}${verb}`);
+            const { request_id: _, ...error } = answer.body.error ?? { request_id: '' };
+            return said([answer.status, error], name);
+          }),
+        );
+        expect([path, method, verb, answers[0]]).toEqual([path, method, verb, answers[1]]);
+        expect(answers[0]).toContain('404');
+      }
+      expect((await call('queues', 'POST', `${V1}/${path}/acme-tick/pause`)).body.enabled).toBe(false);
+      expect((await call('queues', 'GET', `${V1}/${path}/acme-tick/history`)).status).toBe(200);
+      for (const key of ['types', 'groups', 'all']) {
+        for (const at of ['', '/acme-tick']) {
+          expect((await call(key, 'GET', `${V1}/${path}${at}`)).body.error?.code).toBe('outside_key');
+        }
+      }
+      expect((await call('queues', 'POST', `${V1}/${path}/acme-tick/trigger`)).body.error?.code).toBe('outside_key');
+    }
+    expect((await call('root', 'GET', `${V1}/crons/zeta-tick`)).body.enabled).toBe(true);
+    expect((await call('queues', 'DELETE', `${V1}/crons/acme-tick`)).status).toBe(204);
   });
 });
 
