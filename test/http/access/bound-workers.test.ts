@@ -12,8 +12,8 @@ const server = TestServer.with({
   ]),
 });
 
-const call = (key: string, method: string, path: string, body?: unknown) =>
-  server.call(method, path, body, { Authorization: `Bearer ${key}` });
+const call = (key: string, method: string, path: string, body?: unknown, headers: Record<string, string> = {}) =>
+  server.call(method, path, body, { Authorization: `Bearer ${key}`, ...headers });
 
 /** What an answer says beside the id that the request brought. */
 const said = (body: unknown, id: string) => JSON.stringify(body).replaceAll(id, '');
@@ -54,6 +54,14 @@ describe('a worker whose key has bounds', () => {
     expect(idsIn(await fetch('queues', { queues: ['acme-work'] }))).toEqual([own]);
     for (const key of ['groups', 'all']) {
       expect(await refused(fetch(key, { queues: ['acme-mail'] }))).toEqual([403, 'outside_key', undefined]);
+    }
+  });
+
+  it('has no socket if it is in API_KEYS, whose bounds its queue does not know', async () => {
+    const upgrade = { Upgrade: 'websocket', 'Sec-WebSocket-Protocol': 'tocsin.worker.v1' };
+    const path = `${V1}/workers/socket?queue=acme-work&worker_id=w&types=acme.work`;
+    for (const key of ['queues', 'types', 'groups']) {
+      expect(await refused(call(key, 'GET', path, undefined, upgrade))).toEqual([403, 'outside_key', undefined]);
     }
   });
 

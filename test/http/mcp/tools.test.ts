@@ -59,8 +59,9 @@ describe('the tools', () => {
   it('that a key may not use are not offered, and not served', async () => {
     expect(named(await viewer.tools())).toEqual(READ);
     expect(named(await producer.tools())).toEqual(['enqueue_job', 'signal_job']);
+    const lists = ['list_failures', 'list_dead_letters', 'list_schedules'];
     expect(named(await acme.tools())).toEqual(
-      ['show_queue', 'list_jobs', 'show_job', 'why_job_waits', ...WRITE], // Others are of all queues.
+      ['list_queues', 'show_queue', 'list_jobs', 'show_job', 'why_job_waits', ...lists, ...WRITE], // Others are of all.
     );
     expect(named(await operator.tools('/mcp?read_only=true'))).toEqual(READ);
     const call = { name: 'pause_queue', arguments: { name: 'mail' } };
