@@ -1,5 +1,7 @@
 /** Workers that pull with a key with bounds: two parties have jobs in one queue, and neither touches the other's. */
 import { describe, expect, it } from 'vitest';
+import { TocsinClient } from '../../../src/client';
+import { until } from '../../support/clock';
 import { type Json, TestServer, UNKNOWN_ID, V1 } from '../../support/server';
 
 const server = TestServer.with({
@@ -55,6 +57,24 @@ describe('a worker whose key has bounds', () => {
     for (const key of ['groups', 'all']) {
       expect(await refused(fetch(key, { queues: ['acme-mail'] }))).toEqual([403, 'outside_key', undefined]);
     }
+  });
+
+  it('runs as one of the client library', async () => {
+    const [own, theirs] = [await add('acme'), await add('zeta')];
+    const fetch = async (url: string | URL | Request, init?: RequestInit) => await server.send(new Request(url, init));
+    const client = new TocsinClient({ url: 'http://localhost', key: 'types', fetch });
+    const stop = new AbortController();
+    const errors: unknown[] = [];
+    const onError = (error: unknown) => void errors.push(error);
+    const running = client
+      .worker('runs', { queues: [WORK] })
+      .run({ 'acme.work': () => 'done' }, { signal: stop.signal, waitMs: 50, onError, log: () => undefined });
+    const stateOf = async (id: string) => (await call('root', 'GET', `${V1}/jobs/${id}`)).body.state;
+    await until(async () => (await stateOf(own)) === 'completed', 'the job to be completed');
+    stop.abort();
+    await running;
+    expect([errors, await stateOf(theirs)]).toEqual([[], 'available']);
+    await call('root', 'DELETE', `${V1}/jobs/${theirs}`);
   });
 
   it('has no socket if it is in API_KEYS, whose bounds its queue does not know', async () => {
