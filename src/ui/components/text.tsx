@@ -22,6 +22,10 @@ export function FurtherButton({ of: { busy, look }, label }: { of: Pick<Further,
   return <Button label={busy ? 'Searching…' : label} class="link" disabled={busy} onClick={look} />;
 }
 
+/** A text with parts that are more than text: sentence`Ends ${<Time at={at} />}.` */
+export const sentence = (texts: TemplateStringsArray, ...parts: readonly ComponentChildren[]): ComponentChildren =>
+  texts.map((text, index) => [text, parts[index]]);
+
 export const None = () => <span class="faint">–</span>;
 
 /** "5 s ago"; both zones when it is pointed at. @param at RFC 3339 or epoch ms @param before text before it */

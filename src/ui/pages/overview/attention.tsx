@@ -7,7 +7,7 @@ import type { FailureGroup, FailureGroups } from '../../../contract/failures';
 import { isIntended } from '../../components/error';
 import { Icon, type IconName } from '../../components/icon';
 import { Section } from '../../components/page';
-import { Age, Foreign, QueueLink, Time } from '../../components/text';
+import { Age, Foreign, QueueLink, sentence, Time } from '../../components/text';
 import { api, useResource } from '../../core/api';
 import { useNow, useSlowly } from '../../core/clock';
 import { brief, counted, number, percent } from '../../core/format';
@@ -109,7 +109,7 @@ function some<T>(items: readonly T[], rest: Pick<Line, 'icon' | 'link'>, lineOf:
 }
 
 function linesOfQueues(queues: readonly QueueItem[]): Line[] {
-  const toQueues = { icon: 'queues', link: { to: href('queues'), text: 'All queues' } } as const;
+  const toQueues = linkTo('queues', href('queues'), 'All queues');
   const queueOf = (name: string) => <QueueLink name={name} />;
   const byTarget = new Map<string, string[]>();
   for (const { name, suspended_targets } of queues) {
@@ -117,47 +117,38 @@ function linesOfQueues(queues: readonly QueueItem[]): Line[] {
   }
   const near = queues.filter(({ pressure, storage }) => pressure || storage?.state === 'full');
   return [
-    ...some(queues.filter(hasNoHandler), toQueues, ({ name, counts, waiting_for }) => ({
-      ...{ key: `no-handler ${name}`, icon: 'queues', isUrgent: true },
-      text: (
-        <>
-          No handler takes the jobs of {queueOf(name)}: {counted(counts.available, 'job')}{' '}
-          {counts.available === 1 ? 'waits' : 'wait, the oldest'} for <Age since={waiting_for?.since} />.
-        </>
-      ),
-      link: { to: href('jobs', { queue: name, state: 'available' }), text: 'Show the jobs' },
-    })),
-    ...some(
-      [...byTarget],
-      { icon: 'workers', link: { to: href('workers'), text: 'All handlers' } },
-      ([target, in_]) => ({
+    ...some(queues.filter(hasNoHandler), toQueues, ({ name, counts: { available }, waiting_for }) => {
+      const wait = available === 1 ? 'waits' : 'wait, the oldest';
+      const age = <Age since={waiting_for?.since} />;
+      return {
+        ...{ key: `no-handler ${name}`, icon: 'queues', isUrgent: true },
+        text: sentence`No handler takes the jobs of ${queueOf(name)}: ${counted(available, 'job')} ${wait} for ${age}.`,
+        link: { to: href('jobs', { queue: name, state: 'available' }), text: 'Show the jobs' },
+      };
+    }),
+    ...some([...byTarget], linkTo('workers', href('workers'), 'All handlers'), ([target, [first, ...others]]) => {
+      const where = others.length === 0 ? first : `${number(others.length + 1)} queues`;
+      return {
         ...{ key: `target ${target}`, icon: 'workers' },
-        text: (
-          <>
-            The handler <strong>{target}</strong> does not accept calls: jobs wait in{' '}
-            {in_.length === 1 ? in_[0] : `${number(in_.length)} queues`}.
-          </>
-        ),
+        text: sentence`The handler ${<strong>{target}</strong>} does not accept calls: jobs wait in ${where}.`,
         link: { to: href('workers', { target }), text: 'Show it' },
-      }),
-    ),
-    ...some(near, toQueues, ({ name, pressure, storage }) => ({
-      ...{ key: `near ${name}`, icon: 'limits', isUrgent: !pressure || pressure.depth >= pressure.bound },
-      text: pressure ? (
-        <>
-          {queueOf(name)} is {percent(pressure.depth / pressure.bound)} full: {number(pressure.depth)} of{' '}
-          {number(pressure.bound)}.
-        </>
-      ) : (
-        <>
-          The storage of {queueOf(name)} is full: {percent((storage?.bytes ?? 0) / (storage?.max_bytes ?? 1))}. It
-          accepts no jobs.
-        </>
-      ),
-      link: { to: href(`queues/${name}`, { tab: 'settings' }), text: 'Its settings' },
-    })),
+      };
+    }),
+    ...some(near, toQueues, ({ name, pressure, storage }) => {
+      const { depth, bound } = pressure ?? { depth: storage?.bytes ?? 0, bound: storage?.max_bytes ?? 1 };
+      const share = percent(depth / bound);
+      return {
+        ...{ key: `near ${name}`, icon: 'limits', isUrgent: !pressure || depth >= bound },
+        text: pressure
+          ? sentence`${queueOf(name)} is ${share} full: ${number(depth)} of ${number(bound)}.`
+          : sentence`The storage of ${queueOf(name)} is full: ${share}. It accepts no jobs.`,
+        link: { to: href(`queues/${name}`, { tab: 'settings' }), text: 'Its settings' },
+      };
+    }),
   ];
 }
+
+const linkTo = (icon: IconName, to: string, text: string) => ({ icon, link: { to, text } });
 
 type Checks = Awaited<ReturnType<typeof check>>;
 
@@ -170,70 +161,50 @@ function linesOf({ rules, newest, dead, schedules }: Checks, queues: readonly Qu
   );
   const died = dead.items.reduce((sum, { count }) => sum + count, 0);
   const failed = schedules.flatMap((one) => (didNotFire(one, now) ? [one] : []));
-  const rest = (icon: IconName, to: string, text: string) => ({ icon, link: { to, text } });
   return [
-    ...some(firing, rest('alerts', href('alerts'), 'All alerts'), ({ rule, where: { queue, since, last_value } }) => ({
-      ...{ key: `alert ${rule.id} ${queue}`, icon: 'alerts', isUrgent: true },
-      text: (
-        <>
-          <strong>
-            <Foreign>{rule.name}</Foreign>
-          </strong>
-          : {LABELS[rule.metric] ?? rule.metric}{' '}
-          {shownAs(rule.metric, valueNow(rule, queue, queues, now) ?? last_value)} in <QueueLink name={queue} />, above{' '}
-          {shownAs(rule.metric, rule.above)}, since <Time at={since} />
-        </>
-      ),
-      link: /error_rate|dead/.test(rule.metric)
-        ? { to: href('failures', { queue }), text: 'Show the failures' }
-        : { to: href('jobs', { queue, sort: 'created_at' }), text: 'Show the jobs' },
-    })),
-    ...(died > 0
-      ? [
-          {
-            ...({ key: 'dead', icon: 'discarded', isUrgent: true } as const),
-            text: (
-              <>
-                {counted(died, 'dead letter')}
-                {(dead.more || dead.total > dead.items.length) && ' or more'} since yesterday
-              </>
-            ),
-            link: { to: href('failures', { state: 'dead', since: '24h' }), text: 'Show the failures' },
-          },
-        ]
-      : []),
-    ...some(fresh, rest('failures', href('failures', { sort: 'first_seen' }), 'All failures'), lineOfGroup),
-    ...some(failed, rest('schedules', href('schedules'), 'All schedules'), (schedule) => ({
-      ...{ key: `schedule ${schedule.name}`, icon: 'schedules' },
-      text: (
-        <>
-          The schedule <Foreign>{schedule.name}</Foreign> did not fire{' '}
-          {schedule.last_skipped ? (
-            <>
-              <Time at={schedule.last_skipped.scheduled_at} />: {REASONS[schedule.last_skipped.reason].toLowerCase()}
-            </>
-          ) : (
-            <>
-              , due <Time at={schedule.next_run_at} />
-            </>
-          )}
-        </>
-      ),
-      link: { to: href('schedules', { open: schedule.name }), text: 'Show it' },
-    })),
+    ...some(firing, linkTo('alerts', href('alerts'), 'All alerts'), ({ rule, where: { queue, since, last_value } }) => {
+      const { name, metric, above } = rule;
+      const what = sentence`${<strong>{<Foreign>{name}</Foreign>}</strong>}: ${LABELS[metric] ?? metric}`;
+      const value = shownAs(metric, valueNow(rule, queue, queues, now) ?? last_value);
+      const bound = sentence`above ${shownAs(metric, above)}, since ${<Time at={since} />}`;
+      return {
+        ...{ key: `alert ${rule.id} ${queue}`, icon: 'alerts', isUrgent: true },
+        text: sentence`${what} ${value} in ${<QueueLink name={queue} />}, ${bound}`,
+        link: /error_rate|dead/.test(metric)
+          ? { to: href('failures', { queue }), text: 'Show the failures' }
+          : { to: href('jobs', { queue, sort: 'created_at' }), text: 'Show the jobs' },
+      };
+    }),
+    ...(died > 0 ? [lineOfDead(died, dead.more || dead.total > dead.items.length)] : []),
+    ...some(fresh, linkTo('failures', href('failures', { sort: 'first_seen' }), 'All failures'), lineOfGroup),
+    ...some(failed, linkTo('schedules', href('schedules'), 'All schedules'), ({ name, next_run_at, last_skipped }) => {
+      const why = last_skipped
+        ? sentence` ${<Time at={last_skipped.scheduled_at} />}: ${REASONS[last_skipped.reason].toLowerCase()}`
+        : sentence`, due ${<Time at={next_run_at} />}`;
+      return {
+        ...{ key: `schedule ${name}`, icon: 'schedules' },
+        text: sentence`The schedule ${<Foreign>{name}</Foreign>} did not fire${why}`,
+        link: { to: href('schedules', { open: name }), text: 'Show it' },
+      };
+    }),
   ];
 }
 
-const lineOfGroup = ({ fingerprint, type, error, count, sample, first_seen_at }: FailureGroup): Line => ({
-  ...{ key: `group ${fingerprint}`, icon: 'failures' },
-  text: (
-    <>
-      New failure in <Foreign>{type}</Foreign>, <Time at={first_seen_at} />, {counted(count, 'job')}:{' '}
-      <Foreign>{brief(sample.message || error.message)}</Foreign>
-    </>
-  ),
-  link: { to: href('failures', { group: fingerprint }), text: 'Show it' },
+const lineOfDead = (count: number, isMore: boolean): Line => ({
+  ...{ key: 'dead', icon: 'discarded', isUrgent: true },
+  text: `${counted(count, 'dead letter')}${isMore ? ' or more' : ''} since yesterday`,
+  link: { to: href('failures', { state: 'dead', since: '24h' }), text: 'Show the failures' },
 });
+
+function lineOfGroup({ fingerprint, type, error, count, sample, first_seen_at: since }: FailureGroup): Line {
+  const where = sentence`${<Foreign>{type}</Foreign>}, ${<Time at={since} />}`;
+  const message = <Foreign>{brief(sample.message || error.message)}</Foreign>;
+  return {
+    ...{ key: `group ${fingerprint}`, icon: 'failures' },
+    text: sentence`New failure in ${where}, ${counted(count, 'job')}: ${message}`,
+    link: { to: href('failures', { group: fingerprint }), text: 'Show it' },
+  };
+}
 
 const LABELS: Readonly<Record<string, string>> = { ...METRICS, oldest_age: 'Oldest job waits' };
 

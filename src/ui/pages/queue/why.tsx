@@ -6,7 +6,7 @@ import type { MaintenanceState } from '../../../contract/maintenance';
 import type { RateLimitStatus } from '../../../contract/rate-limits';
 import { Icon, type IconName } from '../../components/icon';
 import { Section } from '../../components/page';
-import { Button, Foreign, Time, Told } from '../../components/text';
+import { Button, Foreign, sentence, Time, Told } from '../../components/text';
 import { api, useResource } from '../../core/api';
 import { act } from '../../core/dialogs';
 import { counted, number } from '../../core/format';
@@ -66,113 +66,62 @@ export function Why({ queue, round, reload }: { queue: QueueItem; round: number;
     add('mode', icon, text, resume);
   }
   if (maintenance?.enabled) {
-    add(
-      'maintenance',
-      'pause',
-      <>
-        The deployment is in maintenance{maintenance.reason && <>: {<Foreign>{maintenance.reason}</Foreign>}</>}.{' '}
-        {maintenance.ends_at && (
-          <>
-            It ends <Time at={maintenance.ends_at} />.
-          </>
-        )}
-      </>,
-      <a href={href('settings', { tab: 'deployment' })}>Maintenance</a>,
-    );
+    const { reason, ends_at: end } = maintenance;
+    const because = reason && <Foreign before=": ">{reason}</Foreign>;
+    const text = sentence`The deployment is in maintenance${because}. ${end && sentence`It ends ${<Time at={end} />}.`}`;
+    add('maintenance', 'pause', text, <a href={href('settings', { tab: 'deployment' })}>Maintenance</a>);
   }
   for (const target of suspended_targets) {
     const path = `admin/targets/${segment(target)}/resume`;
     const call = () => act(() => api.post(path, {}, { query: { queue: name } }), `${target} was called.`);
     const link = <a href={href('workers', { target })}>{target}</a>;
-    add(
-      `target ${target}`,
-      'workers',
-      <>The handler {link} did not accept the last calls.</>,
-      button('Try it now', call),
-    );
+    const text = sentence`The handler ${link} did not accept the last calls.`;
+    add(`target ${target}`, 'workers', text, button('Try it now', call));
   }
   if (counts.available > 0 && concurrency.limit !== null && counts.active >= concurrency.limit) {
     const settings = <a href={href(`queues/${segment(name)}`, { tab: 'settings' })}>Settings</a>;
     add('concurrency', 'active', `All ${number(concurrency.limit)} slots are in use.`, settings);
   }
-  for (const { key, waiting, active, concurrency: most } of limits
-    .filter((limit) => limit.waiting > 0)
-    .slice(0, SHOWN)) {
-    add(
-      `limit ${key}`,
-      'limits',
-      <>
-        {number(waiting)} {waiting === 1 ? 'job waits' : 'jobs wait'} for the key{' '}
-        <a href={href('limits', { key })}>{key}</a>
-        {most !== undefined && `, with ${number(active)} of ${number(most)} running`}.
-      </>,
-    );
+  const waitedFor = limits.filter(({ waiting }) => waiting > 0);
+  for (const { key, waiting, active, concurrency: most } of waitedFor.slice(0, SHOWN)) {
+    const link = <a href={href('limits', { key })}>{key}</a>;
+    const use = most !== undefined && `, with ${number(active)} of ${number(most)} running`;
+    const jobs = waiting === 1 ? '1 job waits' : `${number(waiting)} jobs wait`;
+    add(`limit ${key}`, 'limits', sentence`${jobs} for the key ${link}${use}.`);
   }
   /** Reasons that another line has already. */
   const shown: Partial<Record<string, boolean>> = {
     queue_paused: status === 'paused',
     maintenance: maintenance?.enabled === true,
-    key_limit: limits.some(({ waiting }) => waiting > 0),
+    key_limit: waitedFor.length > 0,
     handler_down: suspended_targets.length > 0,
   };
   if (first?.waiting_for && !shown[first.waiting_for.reason]) {
-    add(
-      'first',
-      'waiting',
-      <>
-        The job that has waited longest, <a href={href(`jobs/${first.id}`)}>{first.type}</a>:{' '}
-        <Told text={first.waiting_for.detail} />
-      </>,
-    );
+    const link = <a href={href(`jobs/${first.id}`)}>{first.type}</a>;
+    const told = <Told text={first.waiting_for.detail} />;
+    add('first', 'waiting', sentence`The job that has waited longest, ${link}: ${told}`);
   }
   if (counts.available === 0) {
-    const waits = (state: 'scheduled' | 'retryable', icon: IconName, text: string) =>
-      add(
-        state,
-        icon,
-        <>
-          <a href={href('jobs', { queue: name, state })}>{counted(counts[state], 'job')}</a>{' '}
-          {counts[state] === 1 ? 'waits' : 'wait'} {text}.
-        </>,
-      );
+    const waits = (state: 'scheduled' | 'retryable', icon: IconName, text: string) => {
+      const link = <a href={href('jobs', { queue: name, state })}>{counted(counts[state], 'job')}</a>;
+      add(state, icon, sentence`${link} ${counts[state] === 1 ? 'waits' : 'wait'} ${text}.`);
+    };
     if (counts.active === 0 && counts.scheduled > 0) waits('scheduled', 'schedules', 'for its time');
     if (counts.retryable > 0) waits('retryable', 'retry', 'for a retry');
-    for (const { name: schedule, enabled, next_run_at } of schedules.slice(0, SHOWN)) {
-      add(
-        `cron ${schedule}`,
-        'schedules',
-        <>
-          The schedule <a href={href('schedules', { open: schedule })}>{schedule}</a>{' '}
-          {enabled && next_run_at ? (
-            <>
-              enqueues the next job <Time at={next_run_at} />.
-            </>
-          ) : (
-            'is paused.'
-          )}
-        </>,
-      );
+    for (const { name: schedule, enabled, next_run_at: next } of schedules.slice(0, SHOWN)) {
+      const link = <a href={href('schedules', { open: schedule })}>{schedule}</a>;
+      const what = enabled && next ? sentence`enqueues the next job ${<Time at={next} />}.` : 'is paused.';
+      add(`cron ${schedule}`, 'schedules', sentence`The schedule ${link} ${what}`);
     }
   }
   const isStill = counts.active === 0;
+  if (reasons.length === 0) {
+    const none = isStill ? 'There are no jobs to run.' : 'No jobs wait.';
+    add('none', 'check', counts.available > 0 ? 'Nothing blocks jobs: they are handed out as they arrive.' : none);
+  }
   return (
     <Section title={isStill ? 'Why nothing runs' : 'What blocks jobs'}>
-      <ul class="why card text">
-        {reasons.length > 0 ? (
-          reasons
-        ) : (
-          <li>
-            <Icon name="check" />
-            <div>
-              {counts.available > 0
-                ? 'Nothing blocks jobs: they are handed out as they arrive.'
-                : isStill
-                  ? 'There are no jobs to run.'
-                  : 'No jobs wait.'}
-            </div>
-          </li>
-        )}
-      </ul>
+      <ul class="why card text">{reasons}</ul>
     </Section>
   );
 }
