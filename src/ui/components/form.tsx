@@ -2,10 +2,10 @@
 import { type ComponentChildren, type ComponentProps, createContext, type TargetedSubmitEvent } from 'preact';
 import { useContext, useState } from 'preact/hooks';
 import { type ApiFailure, asFailure } from '../core/api';
-import { toast } from '../core/dialogs';
+import { type Toast, toast } from '../core/dialogs';
 import { ExactNumber, parseExact } from '../core/exact';
-import { openAside } from '../core/router';
-import { Dialog, FormEnd } from './overlays';
+import { navigate, openAside } from '../core/router';
+import { Dialog, type DialogProps, FormEnd } from './overlays';
 import { Failure, Loaded } from './page';
 
 export const Refusal = createContext<ApiFailure | undefined>(undefined);
@@ -80,7 +80,8 @@ interface TextFieldProps
   extends Omit<FieldProps, 'children'>,
     Partial<Record<'required' | 'disabled' | 'readOnly' | 'autofocus' | 'spellcheck', boolean>>,
     Partial<Record<'class' | 'placeholder' | 'list' | 'autocomplete', string>>,
-    Partial<Record<'min' | 'max' | 'step', string | number>> {
+    Partial<Record<'min' | 'max' | 'step', string | number>>,
+    Pick<ComponentProps<'input'>, 'onInput'> {
   name: string;
   /** What it holds at first; default: what the form's values have under its name. */
   value?: string | number | null | undefined;
@@ -132,37 +133,35 @@ export function SelectField({ name, at = name ? [name] : [], value, options, onC
   );
 }
 
-/** A text field for JSON. Its value is kept as text; `parseExact` reads it, with every number exact. */
-export function JsonField(props: {
-  label: string;
-  value: string;
-  onChange: (text: string) => void;
+interface JsonFieldProps extends Omit<FieldProps, 'children' | 'hint' | 'error'> {
+  name: string;
+  /** What it holds at first; default: what the form's values have under its name. */
+  value?: string;
   rows?: number;
-  at?: readonly string[];
-}) {
+  onChange?: (text: string) => void;
+}
+
+/** A text field for JSON. `parseExact` reads its text, with every number exact. @param props.at default: its name */
+export function JsonField({ label, name, at = [name], value, rows = 8, onChange }: JsonFieldProps) {
+  const held = useValue(name);
+  const [text, setText] = useState(value ?? String(held));
   let error: string | undefined;
   let rounded: string | undefined;
   try {
-    rounded = roundedIn(parseExact(props.value || 'null'));
+    rounded = roundedIn(parseExact(text || 'null'));
   } catch (thrown) {
     error = (thrown as Error).message;
   }
+  const hint =
+    rounded !== undefined && `${rounded} has more digits than the server can store as a number: write it as a string.`;
   return (
-    <Field
-      label={props.label}
-      at={props.at ?? []}
-      error={error}
-      hint={
-        rounded !== undefined &&
-        `${rounded} has more digits than the server can store as a number: write it as a string.`
-      }
-    >
+    <Field label={label} at={at} error={error} hint={hint}>
       <textarea
-        class="mono"
-        rows={props.rows ?? 8}
-        spellcheck={false}
-        value={props.value}
-        onInput={({ currentTarget }) => props.onChange(currentTarget.value)}
+        {...{ name, class: 'mono', rows, spellcheck: false, value: text }}
+        onInput={({ currentTarget }) => {
+          setText(currentTarget.value);
+          onChange?.(currentTarget.value);
+        }}
       />
     </Field>
   );
@@ -228,13 +227,21 @@ export function Form({ action, danger, disabled, values = {}, onSubmit, onCancel
   );
 }
 
-export interface FormDialogProps extends Omit<FormProps, 'onCancel' | 'onSubmit'> {
-  title: string;
-  wide?: boolean;
-  /** Does it. @returns the text of a toast, and what is opened in a drawer then; undefined: the dialog stays */
-  onSubmit: (form: FormData) => Promise<string | { text: string; open: string } | undefined>;
+/** What was done, for a toast. */
+interface Done extends Pick<Toast, 'text' | 'link'> {
+  /** The page that follows; default: the dialog closes. */
+  to?: string;
+}
+
+export interface FormDialogProps
+  extends Omit<FormProps, 'onCancel' | 'onSubmit'>,
+    Pick<DialogProps, 'title' | 'wide' | 'drawer'> {
+  /** Does it. @returns what was done; undefined: the dialog stays */
+  onSubmit: (form: FormData) => Promise<string | Done | undefined>;
   /** What the form is about; without it the dialog only says that it is being loaded. */
   of?: ComponentProps<typeof Loaded>['of'];
+  /** Before the form. */
+  intro?: ComponentChildren;
   onDone?: (() => void) | undefined;
   /** Default: leaves the URL that opened it. */
   onClose?: () => void;
@@ -243,16 +250,19 @@ export interface FormDialogProps extends Omit<FormProps, 'onCancel' | 'onSubmit'
 const leave = () => openAside({ edit: null });
 
 /** A form in a dialog, which closes when it is done. */
-export function FormDialog({ title, wide, of, onSubmit, onDone, onClose = leave, ...form }: FormDialogProps) {
+export function FormDialog(props: FormDialogProps) {
+  const { title, wide, drawer, of, intro, onSubmit, onDone, onClose = leave, ...form } = props;
   const submit = async (data: FormData) => {
     const done = await onSubmit(data);
-    if (done !== undefined) toast(typeof done === 'string' ? done : done.text);
+    const { text, link, to }: Partial<Done> = typeof done === 'string' ? { text: done } : (done ?? {});
+    if (text !== undefined) toast(text, { link });
     onDone?.();
-    if (typeof done === 'string') onClose();
-    else if (done) openAside({ edit: null, open: done.open });
+    if (to !== undefined) navigate(to);
+    else if (text !== undefined) onClose();
   };
   return (
-    <Dialog title={title} wide={wide === true} onClose={onClose}>
+    <Dialog {...{ title, wide, drawer, onClose }}>
+      {intro}
       {of && of.data === undefined ? (
         <Loaded of={of}>{() => null}</Loaded>
       ) : (

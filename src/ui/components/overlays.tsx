@@ -11,8 +11,8 @@ export interface DialogProps {
   onClose: () => void;
   children: ComponentChildren;
   /** At the side, with the page to be seen beside it. */
-  drawer?: boolean;
-  wide?: boolean;
+  drawer?: boolean | undefined;
+  wide?: boolean | undefined;
 }
 
 /** A dialog that is open as long as it is drawn. */

@@ -7,7 +7,7 @@ import { Copy, Foreign, JobLink, QueueLink, Time } from '../../components/text';
 import { api, type Resource, useGet, useResource } from '../../core/api';
 import { number, percent, span, timeOfDay } from '../../core/format';
 import { type LiveEvent, useLive } from '../../core/live';
-import { API, href, navigate, query, segment, withQuery } from '../../core/router';
+import { API, href, openAside, query, segment } from '../../core/router';
 import { can, curlKey, session } from '../../core/session';
 import { Actions } from './actions';
 import { JobFacts, labelOf, textOf } from './facts';
@@ -15,15 +15,12 @@ import { Output } from './output';
 import { Trace } from './trace';
 import { Waiting } from './waiting';
 import './page.css';
-import { useState } from 'preact/hooks';
 import type { RetryPreview } from '../../../contract/system';
 import type { JobLogLine } from '../../../job/wire';
-import { Form, JsonField, PriorityField, TextField, textIn } from '../../components/form';
+import { FormDialog, JsonField, PriorityField, TextField, textIn } from '../../components/form';
 import { Json, JsonBrief, JsonSection } from '../../components/json';
 import { SelectFilter } from '../../components/list';
-import { Drawer } from '../../components/overlays';
 import { RetryCurve } from '../../components/retry-curve';
-import { toast } from '../../core/dialogs';
 import { parseExact, stringifyExact } from '../../core/exact';
 import type { Job } from './types';
 
@@ -89,51 +86,51 @@ const HIDDEN = '"[redacted]"';
 
 function EditDrawer({ of: job, kind, reload }: { of: Job; kind: 'edit' | 'clone'; reload: () => void }) {
   const before = { args: stringifyExact(job.args), meta: stringifyExact(job.meta) };
-  const [args, setArgs] = useState(before.args);
-  const [meta, setMeta] = useState(before.meta);
   const isHidden = session.value?.redacts === true && `${before.args}${before.meta}`.includes(HIDDEN);
-  const close = () => navigate(withQuery({ open: null }));
+  const isEdit = kind === 'edit';
 
   const submit = async (form: FormData) => {
     const priority = textIn(form, 'priority');
     const queue = textIn(form, 'queue');
     // What was not touched is left out: the server has it, also where this key may not see it.
-    const changed = {
-      ...(args !== before.args && { args: parseExact(args) }),
-      ...(meta !== before.meta && { meta: parseExact(meta) }),
-    };
-    const isOther = priority !== '' && Number(priority) !== job.priority;
+    const touched = Object.entries(before).filter(([name, held]) => textIn(form, name) !== held);
+    const changed = Object.fromEntries(touched.map(([name]) => [name, parseExact(textIn(form, name))]));
+    const other = priority !== '' && Number(priority) !== job.priority && { priority: Number(priority) };
     const path = `admin/jobs/${segment(job.id)}`;
-    if (kind === 'edit') {
-      await api.post(`${path}/retry`, { ...changed, ...(isOther && { priority: Number(priority) }) });
-      toast('It runs again.');
-      close();
-      reload();
-      return;
+    if (isEdit) {
+      await api.post(`${path}/retry`, { ...changed, ...other });
+      return 'It runs again.';
     }
     const { job: made } = await api.post<{ job: { id: string } }>(`${path}/clone`, {
       ...changed,
       ...(queue !== job.queue && { queue }),
-      ...(isOther && { options: { priority: Number(priority) } }),
+      ...(other && { options: other }),
     });
-    toast('A copy of the job was enqueued.');
-    navigate(href(`jobs/${made.id}`));
+    return { text: 'A copy of the job was enqueued.', to: href(`jobs/${made.id}`) };
   };
-  return (
-    <Drawer title={kind === 'edit' ? 'Edit and retry' : 'Clone'}>
+  const intro = (
+    <>
       <p class="faint">
-        {kind === 'edit'
+        {isEdit
           ? 'It keeps its id and its history; attempts restart at 1.'
           : 'A new job with its own id. This one does not change.'}
       </p>
       {isHidden && <p class="note amber">Parts are hidden from your key. What you do not edit here does not change.</p>}
-      <Form action={kind === 'edit' ? 'Retry' : 'Enqueue'} onSubmit={submit} onCancel={close}>
-        <JsonField label="Arguments" value={args} onChange={setArgs} rows={10} at={['args']} />
-        <JsonField label="Meta" value={meta} onChange={setMeta} rows={5} at={['meta']} />
-        {kind === 'clone' && <TextField name="queue" label="Queue" value={job.queue} class="mono" required />}
-        <PriorityField at={['priority', 'options.priority']} value={job.priority} />
-      </Form>
-    </Drawer>
+    </>
+  );
+  return (
+    <FormDialog
+      {...{ drawer: true, title: isEdit ? 'Edit and retry' : 'Clone', intro, values: { ...before, queue: job.queue } }}
+      action={isEdit ? 'Retry' : 'Enqueue'}
+      onSubmit={submit}
+      onDone={isEdit ? reload : undefined}
+      onClose={() => openAside({ open: null })}
+    >
+      <JsonField name="args" label="Arguments" rows={10} />
+      <JsonField name="meta" label="Meta" rows={5} />
+      {!isEdit && <TextField name="queue" label="Queue" class="mono" required />}
+      <PriorityField at={['priority', 'options.priority']} value={job.priority} />
+    </FormDialog>
   );
 }
 

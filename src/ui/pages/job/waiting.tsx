@@ -1,9 +1,9 @@
 import { useState } from 'preact/hooks';
 import type { EnvelopeWaiting } from '../../../job/wire';
 import { StateBadge } from '../../components/badge';
-import { FormDialog, JsonField } from '../../components/form';
+import { FormDialog, JsonField, textIn } from '../../components/form';
 import { Icon } from '../../components/icon';
-import { Button, Foreign, JobLink, Left, Time, Told } from '../../components/text';
+import { Button, Foreign, JobLink, Left, sentence, Time, Told } from '../../components/text';
 import { api, useResource } from '../../core/api';
 import { parseExact } from '../../core/exact';
 import { href, segment } from '../../core/router';
@@ -68,21 +68,10 @@ const ALARMING: readonly Reason[] = [
 /** "Waiting for confirmed, 1 d 23 h left", or what is the matter. */
 const Title = ({ of: { reason, signal, until } }: { of: EnvelopeWaiting }) => (
   <strong>
-    {signal === undefined ? (
-      (TITLES[reason] ?? reason)
-    ) : (
-      <>
-        Waiting for{' '}
-        <em>
-          <Foreign>{signal}</Foreign>
-        </em>
-      </>
-    )}
-    {until && (
-      <>
-        , <Left until={until} /> left
-      </>
-    )}
+    {signal === undefined
+      ? (TITLES[reason] ?? reason)
+      : sentence`Waiting for ${<em>{<Foreign>{signal}</Foreign>}</em>}`}
+    {until && sentence`, ${<Left until={until} />} left`}
   </strong>
 );
 
@@ -132,12 +121,7 @@ export function Waiting({ of: job, reload }: { of: Job; reload: () => void }) {
         {waiting.reason === 'run' && <Below of={job} />}
         <p class="faint">
           Since <Time at={waiting.since} />
-          {remedy && (
-            <>
-              {' · '}
-              <a href={remedy.href}>{remedy.text}</a>
-            </>
-          )}
+          {remedy && sentence` · ${<a href={remedy.href}>{remedy.text}</a>}`}
         </p>
       </div>
       {waiting.reason === 'signal' && can('data:write') && (
@@ -152,16 +136,16 @@ export function Waiting({ of: job, reload }: { of: Job; reload: () => void }) {
 
 function SignalDialog(props: { id: string; signal: string; reload: () => void; onClose: () => void }) {
   const { id, signal, reload, onClose } = props;
-  const [payload, setPayload] = useState('');
-  const send = async () => {
-    const body = payload.trim() === '' ? {} : { payload: parseExact(payload) };
+  const send = async (form: FormData) => {
+    const payload = textIn(form, 'payload');
+    const body = payload === '' ? {} : { payload: parseExact(payload) };
     await api.post(`jobs/${segment(id)}/signals/${segment(signal)}`, body);
     return `The signal ${signal} was sent.`;
   };
   return (
     <FormDialog title={`Send ${signal}`} action="Send signal" onSubmit={send} onDone={reload} onClose={onClose}>
       <p class="note">The handler continues with this payload. Empty: it gets null.</p>
-      <JsonField label="Payload: JSON" value={payload} onChange={setPayload} rows={6} at={['payload']} />
+      <JsonField name="payload" label="Payload: JSON" rows={6} />
     </FormDialog>
   );
 }

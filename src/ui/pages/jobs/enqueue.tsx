@@ -1,6 +1,5 @@
 import { useState } from 'preact/hooks';
-import { Form, JsonField, PriorityField, TextField, textIn } from '../../components/form';
-import { Drawer } from '../../components/overlays';
+import { FormDialog, JsonField, PriorityField, TextField, textIn } from '../../components/form';
 import { api } from '../../core/api';
 import { toast } from '../../core/dialogs';
 import { parseExact } from '../../core/exact';
@@ -21,7 +20,7 @@ export function EnqueueDrawer() {
     const delay = text('delay');
     const enqueued = await api.post<Enqueued>('jobs', {
       type: text('type'),
-      args: parseExact(args),
+      args: parseExact(text('args')),
       options: {
         queue: text('queue') || 'default',
         ...(text('priority') !== '' && { priority: Number(text('priority')) }),
@@ -31,56 +30,50 @@ export function EnqueueDrawer() {
       },
     });
     const link = { href: href(`jobs/${enqueued.job.id}`), text: 'Open the job' };
-    toast(enqueued.deduplicated ? 'A duplicate of this job exists already.' : 'Enqueued.', { link });
-    if (enqueued.warnings) setWarned(enqueued);
-    else openAside({ enqueue: null });
+    const done = enqueued.deduplicated ? 'A duplicate of this job exists already.' : 'Enqueued.';
+    if (!enqueued.warnings) return { text: done, link };
+    toast(done, { link });
+    setWarned(enqueued);
+    return undefined;
   };
+  const intro = warned && (
+    <div class="note warned" role="alert">
+      <strong>The job was enqueued, but</strong>
+      {warned.warnings?.map((text) => (
+        <p key={text}>{text}</p>
+      ))}
+      <a href={href(`jobs/${warned.job.id}`)}>Open the job</a>
+    </div>
+  );
   return (
-    <Drawer title="Enqueue a job" name="enqueue">
-      {warned && (
-        <div class="note warned" role="alert">
-          <strong>The job was enqueued, but</strong>
-          {warned.warnings?.map((text) => (
-            <p key={text}>{text}</p>
-          ))}
-          <a href={href(`jobs/${warned.job.id}`)}>Open the job</a>
-        </div>
-      )}
-      <Form action="Enqueue" onSubmit={submit} disabled={!isJson(args)}>
+    <FormDialog
+      {...{ drawer: true, title: 'Enqueue a job', intro, action: 'Enqueue', disabled: !isJson(args) }}
+      {...{ onSubmit: submit, onClose: () => openAside({ enqueue: null }) }}
+    >
+      <TextField
+        {...{ name: 'type', label: 'Type', hint: 'Lower case, with dots: mail.send', class: 'mono' }}
+        value={query('type').replace(/[*,].*$/, '')}
+        required
+        autofocus
+      />
+      <TextField
+        {...{ name: 'queue', label: 'Queue', at: ['queue', 'options.queue'], class: 'mono' }}
+        value={query('queue').split(',')[0] || 'default'}
+        required
+      />
+      <JsonField name="args" label="Arguments: a JSON array" value="[]" onChange={setArgs} />
+      <div class="pair">
         <TextField
-          name="type"
-          label="Type"
-          hint="Lower case, with dots: mail.send"
-          value={query('type').replace(/[*,].*$/, '')}
-          class="mono"
-          required
-          autofocus
+          {...{ name: 'delay', label: 'Delay', hint: '30s, 10m, 2h, or a time with its zone', placeholder: 'None' }}
+          at={['options.delay_until', 'delay_until', 'options.scheduled_at']}
         />
-        <TextField
-          name="queue"
-          label="Queue"
-          at={['queue', 'options.queue']}
-          value={query('queue').split(',')[0] || 'default'}
-          class="mono"
-          required
-        />
-        <JsonField label="Arguments: a JSON array" value={args} onChange={setArgs} at={['args']} />
-        <div class="pair">
-          <TextField
-            name="delay"
-            label="Delay"
-            hint="30s, 10m, 2h, or a time with its zone"
-            at={['options.delay_until', 'delay_until', 'options.scheduled_at']}
-            placeholder="None"
-          />
-          <PriorityField at={['options.priority']} placeholder="0" />
-        </div>
-        <div class="pair">
-          <TextField name="group" label="Group" hint="Whose job it is" at={['options.group']} placeholder="None" />
-          <TextField name="tags" label="Tags" hint="Separated by spaces" at={['options.tags']} placeholder="None" />
-        </div>
-      </Form>
-    </Drawer>
+        <PriorityField at={['options.priority']} placeholder="0" />
+      </div>
+      <div class="pair">
+        <TextField name="group" label="Group" hint="Whose job it is" at={['options.group']} placeholder="None" />
+        <TextField name="tags" label="Tags" hint="Separated by spaces" at={['options.tags']} placeholder="None" />
+      </div>
+    </FormDialog>
   );
 }
 

@@ -1,5 +1,4 @@
 /** Schemas of arguments: which there are, and what becomes of a job that does not fit. */
-import { useState } from 'preact/hooks';
 import type { ArgsSchema, SchemaList } from '../../../contract/schemas';
 import { type Action, Actions, NewButton } from '../../components/actions';
 import { Badge } from '../../components/badge';
@@ -120,19 +119,19 @@ const FIRST = '{\n  "type": "object",\n  "required": [],\n  "properties": {}\n}'
 
 /** @param from the version that the new one begins with */
 function SchemaForm({ from, onSaved }: { from: ArgsSchema | undefined; onSaved: () => void }) {
-  const [schema, setSchema] = useState(from ? JSON.stringify(from.schema, null, 2) : FIRST);
   const next = from && /^\d+$/.test(String(from.version)) ? Number(from.version) + 1 : from ? '' : 1;
   const save = async (form: FormData) => {
     const [type, version] = [textIn(form, 'type'), textIn(form, 'version')];
-    await api.put(pathOf(type, version), { schema: parseExact(schema) });
-    return { text: `Version ${version} of ${type} is registered.`, open: `${type}@${version}` };
+    await api.put(pathOf(type, version), { schema: parseExact(textIn(form, 'schema')) });
+    const to = aside({ edit: null, open: `${type}@${version}` });
+    return { text: `Version ${version} of ${type} is registered.`, to };
   };
   return (
     <FormDialog
       title={from ? `New version of ${from.type}` : 'New schema'}
       wide
       action="Register"
-      values={from}
+      values={{ ...from, schema: from ? JSON.stringify(from.schema, null, 2) : FIRST }}
       onSubmit={save}
       onDone={onSaved}
     >
@@ -140,7 +139,7 @@ function SchemaForm({ from, onSaved }: { from: ArgsSchema | undefined; onSaved: 
         <TextField name="type" label="Job type" required readOnly={from !== undefined} />
         <TextField name="version" label="Version" hint="A version cannot be replaced." value={next} required />
       </div>
-      <JsonField label="JSON Schema" rows={14} value={schema} onChange={setSchema} at={['schema']} />
+      <JsonField name="schema" label="JSON Schema" rows={14} />
       <p class="faint">
         A schema of type object validates the first argument, any other schema the array of all arguments.
       </p>
