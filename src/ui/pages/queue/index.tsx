@@ -1,13 +1,13 @@
 /** One queue: how it gets on, why nothing runs, what runs in it, its settings, limits and cost. */
 import type { ComponentType } from 'preact';
-import { useRef, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Percentiles } from '../../../contract/stats';
 import { PageActions } from '../../components/actions';
 import { JOB_STATES } from '../../components/badge';
 import { Loaded, openTab, PageHead, Section, Stat, type Tab, Tabs } from '../../components/page';
 import { PlainTable } from '../../components/table';
 import { Duration } from '../../components/text';
-import { api, type Resource, useGet } from '../../core/api';
+import { type Resource, useGet } from '../../core/api';
 import { capitalized, number } from '../../core/format';
 import { useLive } from '../../core/live';
 import { href, segment } from '../../core/router';
@@ -75,33 +75,22 @@ export default function QueuePage({ params: { name = '' } }: { params: Readonly<
   );
 }
 
-/** Asks the queue after one of its events: it is awake then. One question at a time. */
+/** Asks the queue after its events: it is awake then. @returns a number that rises with each answer */
 function useRounds(name: string, queue: Resource<QueueItem>, { add, points }: History): number {
   const [round, setRound] = useState(0);
-  const state = useRef<'idle' | 'asking' | 'again'>('idle');
-  const held = useRef(queue.data);
-  held.current = queue.data;
-  const ask = async () => {
-    if (state.current !== 'idle') {
-      state.current = 'again';
-      return;
-    }
-    state.current = 'asking';
-    try {
-      const after = await api.get<QueueItem>(`admin/queues/${segment(name)}`, { include: 'recent' });
-      add(held.current, after);
-      queue.update(() => after);
+  const before = useRef<QueueItem>(undefined);
+  useEffect(() => {
+    if (before.current && queue.data) {
+      add(before.current, queue.data);
       setRound((count) => count + 1);
-    } catch {
-      queue.reload();
     }
-    const isWanted = (state.current as string) === 'again';
-    state.current = 'idle';
-    if (isWanted) await ask();
-  };
+    before.current = queue.data;
+  }, [queue.data]);
   useLive(`queue:${name}`, {
-    onEvents: ask,
+    onEvents: queue.reload,
     onGap: () => {
+      // The points that are loaded then have what changed since.
+      before.current = undefined;
       queue.reload();
       points.reload();
       setRound((count) => count + 1);
@@ -121,8 +110,7 @@ function OverviewTab({ queue, history, round, reload }: QueueTab) {
             label={capitalized(state)}
             value={counts[state]}
             href={href('jobs', { queue: name, state })}
-            {...(state === 'active' &&
-              concurrency.limit !== null && { sub: `of ${number(concurrency.limit)} at once` })}
+            sub={state === 'active' && concurrency.limit !== null && `of ${number(concurrency.limit)} at once`}
           />
         ))}
       </div>
