@@ -1,17 +1,17 @@
 /** The frame around every page: menu, search, connection, and what lies over all. */
-import type { ComponentType, JSX } from 'preact';
-import { useEffect, useErrorBoundary, useRef, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { Lazy } from './components/lazy';
 import { Menu } from './components/menu';
 import { Questions, Toasts } from './components/overlays';
-import { Empty, Failure, Skeleton } from './components/state';
+import { Empty, Skeleton } from './components/state';
 import { TopBar } from './components/top-bar';
-import { asFailure, needsLogin } from './core/api';
+import { needsLogin } from './core/api';
 import { failed } from './core/dialogs';
 import { useKeys } from './core/keyboard';
 import { paused, setPaused } from './core/live';
-import { href, navigate, path, url } from './core/router';
+import { href, navigate, path } from './core/router';
 import { can, loadSession, session } from './core/session';
-import { PAGES, type PageProps, pageOf, scopeOf, type TablePage } from './pages/table';
+import { PAGES, pageOf, scopeOf } from './pages/table';
 
 export function App() {
   const [help, setHelp] = useState(false);
@@ -36,7 +36,7 @@ export function App() {
       ]),
     ),
   );
-  if (needsLogin.value) return <Later load={loadLogin} />;
+  if (needsLogin.value) return <Lazy load={loadLogin} />;
   return (
     <>
       <a class="skip" href="#main">
@@ -49,22 +49,13 @@ export function App() {
       </main>
       <Toasts />
       <Questions />
-      {help && <Later load={loadHelp} onClose={() => setHelp(false)} />}
+      {help && <Lazy load={loadHelp} onClose={() => setHelp(false)} />}
     </>
   );
 }
 
-const loadLogin = () => import('./components/login').then(({ Login }) => Login);
-const loadHelp = () => import('./components/help').then(({ Help }) => Help);
-
-/** A part of the frame that is seldom needed, loaded when it is. */
-function Later<P>({ load, ...props }: { load: () => Promise<ComponentType<P>> } & Omit<P, 'load'>) {
-  const [found, setFound] = useState<{ component: ComponentType<P> }>();
-  useEffect(() => {
-    load().then((component) => setFound({ component }), failed);
-  }, [load]);
-  return found ? <found.component {...(props as unknown as P & JSX.IntrinsicAttributes)} /> : null;
-}
+const loadLogin = () => import('./components/login');
+const loadHelp = () => import('./components/help');
 
 /** Out of a field; else one step up: from a job to the jobs. */
 function stepBack(): void {
@@ -101,25 +92,5 @@ function Outlet() {
       </Empty>
     );
   }
-  return <Lazy key={path.value} page={page} params={params} />;
-}
-
-const loaded = new Map<TablePage, ComponentType<PageProps>>();
-
-function Lazy({ page, params }: PageProps & { page: TablePage }) {
-  const [, setReady] = useState(false);
-  const [missing, setMissing] = useState<unknown>();
-  const [broken, reset] = useErrorBoundary();
-  useEffect(() => {
-    if (loaded.has(page)) return;
-    page.load().then(({ default: component }) => {
-      loaded.set(page, component);
-      setReady(true);
-    }, setMissing);
-  }, [page]);
-  const Component = loaded.get(page);
-  if (broken) return <Failure error={asFailure(broken)} retry={reset} />;
-  // After a deploy the scripts have other names; the page itself must be reloaded.
-  if (missing) return <Failure error={asFailure(missing)} retry={() => window.location.assign(url.value)} />;
-  return Component ? <Component params={params} /> : <Skeleton />;
+  return <Lazy key={path.value} load={page.load} params={params} waiting={<Skeleton />} />;
 }

@@ -1,8 +1,9 @@
 /** Series of numbers over time: sparklines, and large charts whose code is loaded when one is shown. */
-import type { ComponentChildren, ComponentType } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import type { ComponentChildren } from 'preact';
+import { useState } from 'preact/hooks';
 import { number, timeOfDay } from '../core/format';
 import { Button } from './button';
+import { Lazy } from './lazy';
 import type { PlotProps } from './plot';
 import { PlainTable } from './table';
 
@@ -43,12 +44,10 @@ export function Figure(props: { title: ComponentChildren; table: ComponentChildr
   );
 }
 
+const loadPlot = () => import('./plot');
+
 /** A chart with axes and a legend; the same numbers as a table for those who want them. */
 export function Chart({ label, times, series, height }: Omit<PlotProps, 'format'> & { label: string }) {
-  const [Plot, setPlot] = useState<ComponentType<PlotProps>>();
-  useEffect(() => {
-    import('./plot').then((loaded) => setPlot(() => loaded.Plot));
-  }, []);
   const rowOf = (at: number, index: number) => [
     timeOfDay(at),
     ...series.map(({ values: { [index]: value = null } }) => (value === null ? '–' : number(value))),
@@ -56,7 +55,9 @@ export function Chart({ label, times, series, height }: Omit<PlotProps, 'format'
   const head = ['Time', ...series.map((one) => one.label)];
   return (
     <Figure title={label} table={<PlainTable label={label} head={head} rows={times.map(rowOf)} end={1} scrolls />}>
-      <div style={{ minHeight: `${height}px` }}>{Plot && <Plot {...{ times, series, height }} format={number} />}</div>
+      <div style={{ minHeight: `${height}px` }}>
+        {<Lazy load={loadPlot} {...{ times, series, height }} format={number} />}
+      </div>
     </Figure>
   );
 }

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import { groups } from '../core/keyboard';
 import { Dialog } from './overlays';
 
-export function Help({ onClose }: { onClose: () => void }) {
+export default function Help({ onClose }: { onClose: () => void }) {
   // Those of the page beneath; the dialog has none of its own.
   const [shown] = useState(groups.value);
   return (

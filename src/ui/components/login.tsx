@@ -5,7 +5,7 @@ import { login } from '../core/session';
 import { Form, TextField, textIn } from './form';
 import { Bell } from './icon';
 
-export function Login() {
+export default function Login() {
   useEffect(() => {
     document.title = 'Sign in · Tocsin';
   }, []);

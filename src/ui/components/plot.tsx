@@ -33,7 +33,7 @@ const [moment, hour, day] = [{ ...date, ...clock }, clock, date].map(
   (parts) => new Intl.DateTimeFormat('en-GB', parts),
 );
 
-export function Plot({ times, series, height, format }: PlotProps) {
+export default function Plot({ times, series, height, format }: PlotProps) {
   const place = useRef<HTMLDivElement>(null);
   const plot = useRef<Drawing>(undefined);
   const dark = isDark.value;
