@@ -35,6 +35,26 @@ describe('live updates', { timeout: 900_000 }, () => {
     await page.getByText('while.paused').first().waitFor({ timeout: SOON_MS });
   });
 
+  it('follow the page that is opened next, however slow the connection is', async () => {
+    await enqueue('of.the.first', 'opened.next');
+    const page = await board.newPage('/ui/');
+    await page.routeWebSocket(/./, (socket) => {
+      const server = socket.connectToServer();
+      socket.onMessage((message) => setTimeout(() => server.send(message), 100));
+      server.onMessage((message) => setTimeout(() => socket.send(message), 100));
+    });
+    await page.reload();
+    await live(page);
+    await page.keyboard.press('g');
+    await page.keyboard.press('q');
+    const row = page.getByRole('table', { name: 'Queues' }).getByRole('row').filter({ hasText: 'opened.next' });
+    await row.waitFor();
+    // Longer than the answers to both subscriptions take.
+    await page.waitForTimeout(1_000);
+    await enqueue('of.the.next', 'opened.next');
+    await row.getByRole('link', { name: '2', exact: true }).waitFor({ timeout: SOON_MS });
+  });
+
   it('come back after a lost connection, with what happened meanwhile', async () => {
     await enqueue('before.loss', 'lossy');
     const sockets = [];

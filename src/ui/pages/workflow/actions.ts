@@ -4,16 +4,13 @@ import { askAndAct } from '../../core/dialogs';
 import { counted } from '../../core/format';
 import { segment } from '../../core/router';
 
-export async function cancelWorkflow(one: Pick<WorkflowSummary, 'id' | 'name' | 'state'>): Promise<boolean> {
-  if (one.state !== 'running') return false;
+type Cancelled = Pick<WorkflowSummary, 'id' | 'name' | 'state'>;
+
+export async function cancelWorkflow({ id, name = 'the workflow', state }: Cancelled): Promise<boolean> {
+  if (state !== 'running') return false;
   const text = 'Its jobs are cancelled, including running ones, and no further step starts.';
-  const question = {
-    title: `Cancel ${one.name ?? 'the workflow'}?`,
-    text,
-    action: 'Cancel the workflow',
-    danger: true,
-  };
-  return askAndAct(question, () => api.post(`workflows/${segment(one.id)}/cancel`), 'The workflow is cancelled.');
+  const question = { title: `Cancel ${name}?`, text, action: 'Cancel the workflow', danger: true };
+  return askAndAct(question, () => api.post(`workflows/${segment(id)}/cancel`), 'The workflow is cancelled.');
 }
 
 /** Redrives jobs that failed. The workflow does not continue: the first end of a job is the one that counted. */
