@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { type OptionsThat, optionsThat } from '../../../job/options';
 import { StateBadge } from '../../components/badge';
 import { Facts } from '../../components/page';
-import { Duration, Foreign, JobLink, Link, Time } from '../../components/text';
+import { Duration, Foreign, JobLink, Link, sentence, Time } from '../../components/text';
 import { number, span } from '../../core/format';
 import { href, segment } from '../../core/router';
 import { isHidden } from '../../core/session';
@@ -18,14 +18,7 @@ export function JobFacts({ of: job }: { of: Job }) {
     ['Created', time(job.created_at)],
     ['Scheduled', job.state === 'scheduled' && !isAsleep(job) ? time(job.scheduled_at) : undefined],
     // Those that a unique policy has made one job of.
-    [
-      'Stands for',
-      coalesced && (
-        <>
-          {number(coalesced.calls)} enqueues since {<Time at={coalesced.since} />}
-        </>
-      ),
-    ],
+    ['Stands for', coalesced && sentence`${number(coalesced.calls)} enqueues since ${<Time at={coalesced.since} />}`],
     ['Next attempt', time(job.next_attempt_at)],
     [job.first_started_at ? 'First run' : 'Started', time(job.first_started_at ?? job.started_at)],
     ['Last run', job.first_started_at && time(job.started_at)],

@@ -3,7 +3,7 @@ import type { Cost } from '../../../contract/stats';
 import { Badge, JOB_STATES } from '../../components/badge';
 import { Empty, Loaded, PageHead, Section, Skeleton, Stat } from '../../components/page';
 import { column, DataTable } from '../../components/table';
-import { Count, Foreign, Link, None, QueueLink, Time } from '../../components/text';
+import { Count, Foreign, Link, None, QueueLink, sentence, Time } from '../../components/text';
 import { api, useGet, useResource } from '../../core/api';
 import { capitalized, counted, duration, number } from '../../core/format';
 import { href, segment } from '../../core/router';
@@ -93,11 +93,7 @@ function Extent({ of: list }: { of: QueueList | undefined }) {
   return (
     <>
       {counted(total, 'queue')}
-      {stopped > 0 && (
-        <>
-          , <a href={href('queues', { mode: 'paused' })}>{number(stopped)} not active</a>
-        </>
-      )}
+      {stopped > 0 && sentence`, ${<a href={href('queues', { mode: 'paused' })}>{number(stopped)} not active</a>}`}
       {items.length < total && `; the numbers cover the first ${number(items.length)}`}
     </>
   );

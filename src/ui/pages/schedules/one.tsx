@@ -66,7 +66,7 @@ const STATES: Readonly<Record<CronStatus['status'], Look>> = {
 export const ScheduleState = ({ of: { status } }: { of: CronStatus }) => <Badge look={STATES[status]} text={status} />;
 
 function About({ of: schedule }: { of: CronStatus }) {
-  const { description, expression, timezone, overlap_policy, missed_policy, limit } = schedule;
+  const { description, expression, timezone, overlap_policy, missed_policy, max_catchup: most, limit } = schedule;
   return (
     <>
       {description && (
@@ -89,10 +89,7 @@ function About({ of: schedule }: { of: CronStatus }) {
           ['If the previous job has not ended', OVERLAPS[overlap_policy] ?? overlap_policy],
           [
             'Missed fires',
-            <>
-              {MISSES[missed_policy] ?? missed_policy}
-              {schedule.max_catchup !== undefined && <>, at most {number(schedule.max_catchup)}</>}
-            </>,
+            `${MISSES[missed_policy] ?? missed_policy}${most === undefined ? '' : `, at most ${number(most)}`}`,
           ],
           ['Runs', <Count value={schedule.run_count} exact />],
           ['Skipped', <Count value={schedule.skipped_count} exact />],
@@ -180,12 +177,7 @@ const Skips = ({ of: skips }: { of: readonly CronSkipped[] }) => (
       {[...skips].reverse().map(({ scheduled_at: at, scheduled_until: until, reason, message, job_id: job }) => (
         <li key={`${at} ${reason}`}>
           <Time at={at} />
-          {until && (
-            <>
-              {' '}
-              to <Time at={until} />
-            </>
-          )}
+          {until && <Time before=" to " at={until} />}
           <span>
             {REASONS[reason] ?? reason}
             {message && <Foreign before=": ">{message}</Foreign>}
