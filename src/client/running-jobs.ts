@@ -8,7 +8,7 @@ import type { JobEnvelope } from '../producer/envelope';
 import { TocsinError } from '../producer/errors';
 import { wasCancelled } from './answers';
 import type { HeartbeatAnswer } from './pull-types';
-import { PullVoice } from './pull-voice';
+import { pullVoice } from './pull-voice';
 import type { Held, Puller } from './puller';
 import type { ReportGatherer } from './report-gatherer';
 import { aborted, DRAINING, RunningJob } from './running-job';
@@ -268,7 +268,7 @@ export class RunningJobs {
     const call = isChunk ? { signal: run.chunkSignal } : run;
     const voice = isChunk
       ? undefined
-      : new PullVoice(this.reporting, this.reports, job, () => run.stop('cancelled'), this.complain);
+      : pullVoice(this.reporting, this.reports, job, () => run.stop('cancelled'), this.complain);
     const deliveries = members.map((member) => this.#deliveryOf(member.job));
     const begun = performance.now();
     try {

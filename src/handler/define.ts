@@ -1,7 +1,7 @@
 /** The Worker around the handlers: it tells deliveries, the announcement and other requests apart. */
 import { readCall } from './control';
 import type { Host } from './host';
-import { LineVoice, type LiveConnection, MessageBuffer } from './live-connection';
+import { type LiveConnection, lineVoice, MessageBuffer } from './live-connection';
 import { parseDeliveries, writeAnswer } from './protocol';
 import type { Registry } from './registry';
 import { newId, runDelivery } from './run';
@@ -183,7 +183,7 @@ async function deliver(
     return answered(writeAnswer(await runDelivery(parsed.delivery, registry, { ...around, control })), version);
   }
   const voice: Host['voice'] = ({ deliveryId = '' }, notes) =>
-    control ? new LineVoice(control.line, deliveryId) : new AnswerVoice('never', notes, newId);
+    control ? lineVoice(control.line, deliveryId) : new AnswerVoice('never', notes, newId);
   const host: Host = { ...around, control, voice, deadlines: new Deadlines() };
   const runs = runAll(parsed.deliveries, registry, host);
   const entries = runs.map(async (run, at) => writeAnswer(await run, parsed.deliveries[at]?.deliveryId));

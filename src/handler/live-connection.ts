@@ -3,10 +3,9 @@ import { own, textOf } from '../job/own';
 import type { JobEnvelope } from '../producer/envelope';
 import { errorFor, type TocsinError, UnavailableError, unanswered } from '../producer/errors';
 import { named } from '../producer/names';
-import type { LogEntry } from './journal';
-import { isObject, type Progress } from './protocol';
+import { isObject } from './protocol';
 import type { StepRecord } from './step-rules';
-import type { ChildJob, SignalUrlAsked, StreamMessage, Voice } from './voice';
+import type { Voice } from './voice';
 
 /** How long log lines are gathered, in ms: a run that is over by then says them with its answer. */
 const LOG_AFTER_MS = 1_000;
@@ -94,63 +93,31 @@ export class LiveConnection {
 }
 
 /** Speaks for one delivery. */
-export class LineVoice implements Voice {
-  readonly durable = 'now';
-  readonly logAfterMs = LOG_AFTER_MS;
+export function lineVoice(line: LiveConnection, deliveryId: string): Voice {
+  const call = (said: Record<string, unknown>) => line.call({ delivery_id: deliveryId, ...said });
+  return {
+    ...{ durable: 'now', logAfterMs: LOG_AFTER_MS, keepsOrder: () => true },
+    log: (log) => line.say({ delivery_id: deliveryId, log }),
+    progress: (progress) => call({ progress }),
+    checkpoint: (checkpoint) => call({ checkpoint }),
+    record: async (name, record) => {
+      const earlier = await call({ step: { name, ...record } });
+      return isObject(earlier) ? (earlier as StepRecord) : undefined;
+    },
+    recall: (recall) => call({ recall }),
+    stream: (stream) => call({ stream }),
+    enqueue: async (jobs) => jobsIn(await call({ enqueue: jobs }), jobs.length),
+    signalUrl: async (asked) => String(await call({ signal_url: asked })),
+  };
+}
 
-  constructor(
-    private readonly line: LiveConnection,
-    private readonly deliveryId: string,
-  ) {}
-
-  log(lines: LogEntry[]): void {
-    this.line.say({ delivery_id: this.deliveryId, log: lines });
+/** @throws {UnavailableError} when there are more or fewer */
+function jobsIn(value: unknown, count: number): JobEnvelope[] {
+  if (Array.isArray(value) && value.length === count && value.every(isObject)) {
+    return value.map((job) => named(job) as JobEnvelope);
   }
-
-  async progress(progress: Progress): Promise<void> {
-    await this.#call({ progress });
-  }
-
-  async checkpoint(checkpoint: unknown): Promise<void> {
-    await this.#call({ checkpoint });
-  }
-
-  async record(name: string, record: StepRecord): Promise<StepRecord | undefined> {
-    const earlier = await this.#call({ step: { name, ...record } });
-    return isObject(earlier) ? (earlier as StepRecord) : undefined;
-  }
-
-  recall(name: string): Promise<unknown> {
-    return this.#call({ recall: name });
-  }
-
-  keepsOrder(): boolean {
-    return true;
-  }
-
-  stream(stream: StreamMessage): Promise<unknown> {
-    return this.#call({ stream });
-  }
-
-  async enqueue(jobs: readonly ChildJob[]): Promise<JobEnvelope[]> {
-    const value = await this.#call({ enqueue: jobs });
-    if (Array.isArray(value) && value.length === jobs.length && value.every(isObject)) {
-      return value.map((job) => named(job) as JobEnvelope);
-    }
-    throw new UnavailableError('The reply does not contain the jobs.', {
-      status: 200,
-      code: 'invalid_response',
-      retryable: false,
-    });
-  }
-
-  async signalUrl(asked: SignalUrlAsked): Promise<string> {
-    return String(await this.#call({ signal_url: asked }));
-  }
-
-  #call(said: Record<string, unknown>): Promise<unknown> {
-    return this.line.call({ delivery_id: this.deliveryId, ...said });
-  }
+  const info = { status: 200, code: 'invalid_response', retryable: false };
+  throw new UnavailableError('The reply does not contain the jobs.', info);
 }
 
 function refusal(error: Record<string, unknown>): TocsinError {

@@ -1,19 +1,17 @@
 /** Handlers in a thread of a worker that pulls: it runs deliveries, and asks the worker for what its handlers need. */
 import { messageOf } from '../job/thrown';
-import type { JobEnvelope } from '../producer/envelope';
 import { errorFor, type TocsinErrorInfo } from '../producer/errors';
 import { CancelledError } from './control';
 import type { Host, TimeLimits } from './host';
 import type { LogEntry } from './journal';
 import type { LogLine, LogSink } from './log';
-import type { DeliveryOutcome, HandlerDelivery, Progress } from './protocol';
+import type { DeliveryOutcome, HandlerDelivery } from './protocol';
 import type { Registry } from './registry';
 import { runDelivery } from './run';
 import { runAll } from './run-all';
 import { RunSignal } from './run-signal';
-import type { StepRecord } from './step-rules';
 import { Deadlines } from './time-limit';
-import type { ChildJob, SignalUrlAsked, StreamMessage, Voice } from './voice';
+import type { Voice } from './voice';
 
 /** Why a signal aborts. */
 export interface Reason {
@@ -74,7 +72,7 @@ export interface ThreadData {
 interface Run {
   call: RunSignal;
   draining: RunSignal;
-  questions: Map<number, { resolve: (value: unknown) => void; reject: (error: unknown) => void }>;
+  questions: Map<number, { resolve: (value: never) => void; reject: (error: unknown) => void }>;
 }
 
 export function serveRuns(registry: Registry, ownSink: LogSink, port: Port, data: ThreadData): void {
@@ -99,7 +97,7 @@ export function serveRuns(registry: Registry, ownSink: LogSink, port: Port, data
       env: data.env,
       executionCtx: { waitUntil },
       ...{ call: own.call, draining: own.draining, sink, limits, deadlines },
-      voice: () => new PortVoice(port, number, own.questions, data.logAfterMs),
+      voice: () => portVoice(port, number, own.questions, data.logAfterMs),
     };
     const answer = others
       ? await Promise.all(runAll([delivery, ...others], registry, host))
@@ -113,7 +111,7 @@ export function serveRuns(registry: Registry, ownSink: LogSink, port: Port, data
     const waiting = questions?.get(question);
     questions?.delete(question);
     if (error) waiting?.reject(error.info ? errorFor(error.message, error.info) : new Error(error.message));
-    else waiting?.resolve(value);
+    else waiting?.resolve(value as never);
   };
 
   port.on('message', (message) => {
@@ -136,58 +134,27 @@ export function serveRuns(registry: Registry, ownSink: LogSink, port: Port, data
   });
 }
 
-class PortVoice implements Voice {
-  readonly durable = 'now';
-  #questions = 0;
-
-  constructor(
-    private readonly port: Port,
-    private readonly run: number,
-    private readonly waiting: Run['questions'],
-    readonly logAfterMs: number,
-  ) {}
-
-  log(lines: LogEntry[]): void {
-    this.port.postMessage({ kind: 'log', run: this.run, lines });
-  }
-
-  async progress(report: Progress): Promise<void> {
-    await this.#ask('progress', report);
-  }
-
-  async checkpoint(state: unknown): Promise<void> {
-    await this.#ask('checkpoint', state);
-  }
-
-  async record(name: string, record: StepRecord): Promise<StepRecord | undefined> {
-    return (await this.#ask('record', name, record)) as StepRecord | undefined;
-  }
-
-  recall(name: string): Promise<unknown> {
-    return this.#ask('recall', name);
-  }
-
-  async enqueue(jobs: readonly ChildJob[]): Promise<JobEnvelope[]> {
-    // The worker may be of a release that knows single jobs only.
-    if (jobs.length === 1) return [(await this.#ask('enqueue', jobs[0])) as JobEnvelope];
-    return (await this.#ask('enqueueMany', jobs)) as JobEnvelope[];
-  }
-
-  async signalUrl(asked: SignalUrlAsked): Promise<string> {
-    return (await this.#ask('signalUrl', asked)) as string;
-  }
-
-  async stream(message: StreamMessage): Promise<void> {
-    await this.#ask('stream', message);
-  }
-
-  #ask(verb: Question, ...said: unknown[]): Promise<unknown> {
-    const question = this.#questions++;
-    return new Promise((resolve, reject) => {
-      this.waiting.set(question, { resolve, reject });
-      this.port.postMessage({ kind: 'ask', run: this.run, question, verb, said });
+/** Speaks for one run, by questions to the worker. */
+function portVoice(port: Port, run: number, waiting: Run['questions'], logAfterMs: number): Voice {
+  let questions = 0;
+  const ask = (verb: Question, ...said: unknown[]) =>
+    new Promise<never>((resolve, reject) => {
+      const question = questions++;
+      waiting.set(question, { resolve, reject });
+      port.postMessage({ kind: 'ask', run, question, verb, said });
     });
-  }
+  return {
+    ...{ durable: 'now', logAfterMs },
+    log: (lines) => port.postMessage({ kind: 'log', run, lines }),
+    progress: (report) => ask('progress', report),
+    checkpoint: (state) => ask('checkpoint', state),
+    record: (name, record) => ask('record', name, record),
+    recall: (name) => ask('recall', name),
+    // The worker may be of a release that knows single jobs only.
+    enqueue: async (jobs) => (jobs.length === 1 ? [await ask('enqueue', jobs[0])] : await ask('enqueueMany', jobs)),
+    signalUrl: (asked) => ask('signalUrl', asked),
+    stream: (message) => ask('stream', message),
+  };
 }
 
 function reasonOf({ message, isCancelled }: Reason): Error {

@@ -41,9 +41,9 @@ export interface Voice {
   /** How long log lines are gathered, in ms; absent: until the end. */
   readonly logAfterMs?: number;
   log?(lines: LogEntry[]): void;
-  progress(report: Progress): Promise<void>;
+  progress(report: Progress): Promise<unknown>;
   /** Resolves once it is durable. */
-  checkpoint(state: unknown): Promise<void>;
+  checkpoint(state: unknown): Promise<unknown>;
   /** Records a step, or that a signal did not come. @returns what was recorded before, which has won; else undefined */
   record(name: string, record: StepRecord): Promise<StepRecord | undefined>;
   /** Gives a recorded step whose result is too large to come with the job. */
