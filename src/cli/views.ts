@@ -22,6 +22,19 @@ export interface Layout {
 
 export type Column<Item> = readonly [head: string, cell: (item: Item, now: number) => unknown, layout?: Layout];
 
+/** Columns by their heads, each of a member or of what is made of the item. */
+export function columns<Item>(cells: Readonly<Record<string, keyof Item | Column<Item>[1]>>): Column<Item>[] {
+  return Object.entries(cells).map(([head, cell]) => {
+    return [head, typeof cell === 'function' ? cell : (item) => item[cell]] as const;
+  });
+}
+
+/** How long ago a member was. */
+export const since =
+  <Name extends string>(name: Name, none?: string) =>
+  (item: { readonly [_ in Name]?: string | null | undefined }, now: number) =>
+    ago(item[name], now, none);
+
 export const ago = (time: string | null | undefined, now: number, none = '') =>
   whenText(time ?? undefined, now) ?? none;
 

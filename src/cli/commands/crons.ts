@@ -5,27 +5,19 @@ import { defined } from '../../job/envelope/fields';
 import { type Arguments, action, integer, json, limitOf, type Result, resource, type Session } from '../command';
 import { type Fact, facts } from '../output';
 import { bodyOf, FILE, jobLine, listed, readObject, removal, shown, tableOf } from '../resource';
-import { ago, type Column, CRONS } from '../views';
+import { CRONS, columns, since } from '../views';
 
-const EXECUTIONS: readonly Column<CronExecution>[] = [
-  ['JOB', ({ jobId }) => jobId],
-  ['STATE', ({ state }) => state],
-  ['BY', ({ trigger }) => trigger],
-  ['FOR', ({ scheduledAt }) => scheduledAt],
-  ['ENDED', ({ completedAt }, now) => ago(completedAt, now)],
-];
+const EXECUTIONS = columns<CronExecution>({
+  ...{ JOB: 'jobId', STATE: 'state', BY: 'trigger', FOR: 'scheduledAt', ENDED: since('completedAt') },
+});
 
-const SKIPPED: readonly Column<CronSkipped>[] = [
-  ['SKIPPED', ({ scheduledAt }) => scheduledAt],
-  ['UNTIL', ({ scheduledUntil }) => scheduledUntil],
-  ['BECAUSE', ({ reason, message }) => (message === undefined ? reason : `${reason}: ${message}`)],
-  ['JOB', ({ jobId }) => jobId],
-];
+const SKIPPED = columns<CronSkipped>({
+  ...{ SKIPPED: 'scheduledAt', UNTIL: 'scheduledUntil' },
+  BECAUSE: ({ reason, message }) => (message === undefined ? reason : `${reason}: ${message}`),
+  JOB: 'jobId',
+});
 
-const GROUPS: readonly Column<CronGroupSummary>[] = [
-  ['GROUP', ({ name }) => name],
-  ['SCHEDULES', ({ count }) => count],
-];
+const GROUPS = columns<CronGroupSummary>({ GROUP: 'name', SCHEDULES: 'count' });
 
 const ONE_GROUP: Arguments = [['<group>', 'name of the group']];
 

@@ -3,11 +3,11 @@ import type { JobEnvelope } from '../../producer/envelope';
 import { action, condition, limitOf, list, listOf, resource } from '../command';
 import { CliError, usageError } from '../failure';
 import { BULK_WAIT, listed, tableOf } from '../resource';
-import { ago, type Column, FAILURES } from '../views';
+import { columns, FAILURES, since } from '../views';
 
 const STATES = ['dead', 'discarded', 'retrying'] as const;
 
-const GROUPS: readonly Column<FailureGroup>[] = [['FINGERPRINT', ({ fingerprint }) => fingerprint], ...FAILURES];
+const GROUPS = [...columns<FailureGroup>({ FINGERPRINT: 'fingerprint' }), ...FAILURES];
 
 const CONDITIONS = {
   queue: ['--queue <name>', 'only this queue; a list, or several times', list],
@@ -55,14 +55,12 @@ export const failures = resource(
   ],
 );
 
-const COLUMNS: readonly Column<JobEnvelope>[] = [
-  ['ID', ({ id }) => id],
-  ['QUEUE', ({ queue }) => queue],
-  ['TYPE', ({ type }) => type],
-  ['ATTEMPT', ({ attempt, maxAttempts }) => `${attempt}/${maxAttempts}`],
-  ['DISCARDED', ({ discardedAt }, now) => ago(discardedAt, now)],
-  ['LAST ERROR', ({ error }) => (error ? `${error.type}: ${error.message}` : '')],
-];
+const COLUMNS = columns<JobEnvelope>({
+  ...{ ID: 'id', QUEUE: 'queue', TYPE: 'type' },
+  ATTEMPT: ({ attempt, maxAttempts }) => `${attempt}/${maxAttempts}`,
+  DISCARDED: since('discardedAt'),
+  'LAST ERROR': ({ error }) => (error ? `${error.type}: ${error.message}` : ''),
+});
 
 const FILTERS = {
   queue: ['--queue <name>', 'only this queue', condition],

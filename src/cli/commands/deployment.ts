@@ -7,7 +7,7 @@ import { type Check, projectChecks, serverChecks } from '../doctor';
 import { CliError } from '../failure';
 import { facts, textOf, timeText } from '../output';
 import { listed } from '../resource';
-import type { Column } from '../views';
+import { columns } from '../views';
 
 /** Prints a token alone, for scripts. */
 export const token = action(
@@ -65,15 +65,12 @@ function stateText({ enabled, reason, startedAt, endsAt, pendingQueues }: Mainte
   return `on since ${timeText(startedAt ?? undefined, now)}${end}${why}${pending}`;
 }
 
-const COLUMNS: readonly Column<AuditEntry>[] = [
-  ['AT', ({ at }) => at],
-  ['WHO', ({ actor }) => actor.name ?? actor.keyHint ?? 'anybody'],
-  ['ACTION', ({ action }) => action],
-  ['TARGET', ({ target }) => target],
-  ['JOBS', ({ count }) => (count === null ? '' : String(count))],
-  ['STATUS', ({ status }) => String(status)],
-  ['FILTER, REASON', ({ filter, reason }) => [filter && textOf(filter), reason].filter(Boolean).join('  ')],
-];
+const COLUMNS = columns<AuditEntry>({
+  ...{ AT: 'at', WHO: ({ actor }) => actor.name ?? actor.keyHint ?? 'anybody', ACTION: 'action', TARGET: 'target' },
+  JOBS: ({ count }) => (count === null ? '' : String(count)),
+  STATUS: ({ status }) => String(status),
+  'FILTER, REASON': ({ filter, reason }) => [filter && textOf(filter), reason].filter(Boolean).join('  '),
+});
 
 const FLAGS = {
   actor: ['--actor <name>', 'only changes made with the key of this name', condition],

@@ -7,13 +7,12 @@ import { action, integer, limitOf, type Result, resource, type Session } from '.
 import { CliError } from '../failure';
 import { shellWord } from '../output';
 import { bodyOf, listed, shown, tableOf } from '../resource';
-import { ago, type Column } from '../views';
+import { type Column, columns, since } from '../views';
 
 const COUNTS = ['available', 'active', 'scheduled', 'retryable', 'pending', 'completed', 'discarded'] as const;
 
-const QUEUES: readonly Column<QueueOverview>[] = [
-  ['QUEUE', ({ name }) => name],
-  ['STATUS', ({ status }) => status],
+const QUEUES = [
+  ...columns<QueueOverview>({ QUEUE: 'name', STATUS: 'status' }),
   ...COUNTS.map((state): Column<QueueOverview> => [state.toUpperCase(), ({ counts }) => counts[state]]),
 ];
 
@@ -54,16 +53,12 @@ async function unknownQueue(tocsin: TocsinClient, queue: string): Promise<CliErr
   return new CliError(`There is no queue ${queue}.`, hint, 'not_found');
 }
 
-const COLUMNS: readonly Column<QueueGroupsSeen['groups'][number]>[] = [
-  ['GROUP', ({ group }) => group],
-  ['', ({ noisy, paused }) => [noisy ? 'noisy' : '', paused ? 'paused' : ''].filter(Boolean).join(', ')],
-  ['WAITING', ({ waiting }) => waiting],
-  ['LIMITED', ({ limited }) => limited],
-  ['RUNNING', ({ running }) => running],
-  ['WEIGHT', ({ weight }) => weight],
-  ['OLDEST', ({ oldestWaitingAt }, now) => ago(oldestWaitingAt, now)],
-  ['BLOCKED BY', ({ blockedBy }) => blockedBy ?? ''],
-];
+const COLUMNS = columns<QueueGroupsSeen['groups'][number]>({
+  GROUP: 'group',
+  '': ({ noisy, paused }) => [noisy ? 'noisy' : '', paused ? 'paused' : ''].filter(Boolean).join(', '),
+  ...{ WAITING: 'waiting', LIMITED: 'limited', RUNNING: 'running', WEIGHT: 'weight' },
+  ...{ OLDEST: since('oldestWaitingAt'), 'BLOCKED BY': 'blockedBy' },
+});
 
 const QUEUE = ['<queue>', 'name of the queue'] as const;
 

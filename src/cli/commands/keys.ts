@@ -4,18 +4,16 @@ import type { Duration } from '../../job/wire';
 import { action, list, resource } from '../command';
 import { timeText } from '../output';
 import { bodyOf, listed, removal, shown } from '../resource';
-import { ago, type Column } from '../views';
+import { columns, since } from '../views';
 
-const COLUMNS: readonly Column<ApiKey>[] = [
-  ['ID', ({ id }) => id],
-  ['NAME', ({ name }) => name],
-  ['ROLE', ({ role }) => role],
-  ['QUEUES', ({ queues = ['*'] }) => queues.join(', ')],
-  ['TYPES', ({ types = ['*'] }) => types.join(', ')],
-  ['GROUPS', ({ groups = ['*'] }) => groups.join(', ')],
-  ['USED', ({ usedAt }, now) => ago(usedAt, now, 'never')],
-  ['EXPIRES', ({ expiresAt }, now) => timeText(expiresAt ?? undefined, now) ?? 'never'],
-];
+const COLUMNS = columns<ApiKey>({
+  ...{ ID: 'id', NAME: 'name', ROLE: 'role' },
+  QUEUES: ({ queues = ['*'] }) => queues.join(', '),
+  TYPES: ({ types = ['*'] }) => types.join(', '),
+  GROUPS: ({ groups = ['*'] }) => groups.join(', '),
+  USED: since('usedAt', 'never'),
+  EXPIRES: ({ expiresAt }, now) => timeText(expiresAt ?? undefined, now) ?? 'never',
+});
 
 const NARROW = {
   queues: ['--queue <name>', 'only this queue, or a beginning such as mail-*; a list, or several times', list],

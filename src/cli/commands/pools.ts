@@ -5,15 +5,11 @@ import { pathTo } from '../../client/transport';
 import { own } from '../../job/own';
 import { action, integer, list, type Result, resource, type Session } from '../command';
 import { bodyOf, FILE, listed, removal, shown, tableOf } from '../resource';
-import { type Column, LIMITS, limitsText } from '../views';
+import { columns, LIMITS, limitsText } from '../views';
 
-const QUEUES: readonly Column<RateLimitStatus['queues'][number]>[] = [
-  ['QUEUE', ({ queue }) => queue],
-  ['LIMITS', limitsText],
-  ['RUNNING', ({ active }) => active],
-  ['STARTS', ({ currentCount }) => currentCount],
-  ['WAITING', ({ waiting }) => waiting],
-];
+const QUEUES = columns<RateLimitStatus['queues'][number]>({
+  ...{ QUEUE: 'queue', LIMITS: limitsText, RUNNING: 'active', STARTS: 'currentCount', WAITING: 'waiting' },
+});
 
 const BOUNDS = {
   concurrency: ['--concurrency <n>', 'maximum number of attempts running at once', integer(0, 10_000)],
@@ -56,22 +52,16 @@ function one(opened: Session, limit: RateLimitStatus): Result {
   return shown(opened, 'rate_limit', limit, { waitingCount: '', queues });
 }
 
-const COLUMNS: readonly Column<QueuePool>[] = [
-  ['POOL', ({ name }) => name],
-  ['STRATEGY', ({ strategy }) => strategy],
-  ['QUEUES', ({ queues, weights }) => queues.map((name) => queueText(name, own(weights, name))).join(', ')],
-  ['CONCURRENCY', ({ concurrency }) => concurrency],
-  ['WORKERS', ({ workers }) => workers],
-  ['RUNNING', ({ activeJobs }) => activeJobs],
-];
+const COLUMNS = columns<QueuePool>({
+  ...{ POOL: 'name', STRATEGY: 'strategy' },
+  QUEUES: ({ queues, weights }) => queues.map((name) => queueText(name, own(weights, name))).join(', '),
+  ...{ CONCURRENCY: 'concurrency', WORKERS: 'workers', RUNNING: 'activeJobs' },
+});
 
-const GIVEN: readonly Column<SchedulingStats['queues'][number]>[] = [
-  ['POOL', ({ pool }) => pool],
-  ['QUEUE', ({ name }) => name],
-  ['WEIGHT', ({ weight }) => weight],
-  ['GIVEN', ({ dispatched }) => dispatched],
-  ['', ({ starved }) => (starved ? 'starved' : '')],
-];
+const GIVEN = columns<SchedulingStats['queues'][number]>({
+  ...{ POOL: 'pool', QUEUE: 'name', WEIGHT: 'weight', GIVEN: 'dispatched' },
+  '': ({ starved }) => (starved ? 'starved' : ''),
+});
 
 const queueText = (name: string, weight = 1) => (weight === 1 ? name : `${name}=${weight}`);
 

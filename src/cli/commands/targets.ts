@@ -3,14 +3,11 @@ import type { TargetStatus } from '../../client/targets';
 import { action, resource } from '../command';
 import { CliError } from '../failure';
 import { listed, readObject, removal, shown } from '../resource';
-import { ago, type Column } from '../views';
+import { columns, since } from '../views';
 
-const SCHEMAS: readonly Column<ArgsSchema>[] = [
-  ['TYPE', ({ type }) => type],
-  ['VERSION', ({ version }) => String(version)],
-  ['URI', ({ uri }) => uri],
-  ['REGISTERED', ({ createdAt }, now) => ago(createdAt, now)],
-];
+const SCHEMAS = columns<ArgsSchema>({
+  ...{ TYPE: 'type', VERSION: ({ version }) => String(version), URI: 'uri', REGISTERED: since('createdAt') },
+});
 
 const TYPE = ['<type>', 'job type'] as const;
 const SCHEMA = ['--file <path>', 'JSON Schema of the arguments; - reads it from standard input'] as const;
@@ -45,14 +42,12 @@ export const schemas = resource(
   ],
 );
 
-const COLUMNS: readonly Column<TargetStatus>[] = [
-  ['TARGET', ({ name }) => name],
-  ['STATE', ({ state }) => state],
-  ['TAKES', ({ patterns }) => patterns.join(', ')],
-  ['TYPES', ({ types }) => types?.join(', ')],
-  ['NEXT TRY', ({ nextTryAt }, now) => ago(nextTryAt, now)],
-  ['LAST ERROR', ({ lastError }) => lastError],
-];
+const COLUMNS = columns<TargetStatus>({
+  ...{ TARGET: 'name', STATE: 'state' },
+  TAKES: ({ patterns }) => patterns.join(', '),
+  TYPES: ({ types }) => types?.join(', '),
+  ...{ 'NEXT TRY': since('nextTryAt'), 'LAST ERROR': 'lastError' },
+});
 
 const NONE = 'No handlers are mapped: jobs wait for workers that pull.';
 

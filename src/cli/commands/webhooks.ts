@@ -6,17 +6,14 @@ import { action, limitOf, list, oneOf, resource, type Session } from '../command
 import { CliError } from '../failure';
 import { facts } from '../output';
 import { bodyOf, FILE, listed, removal, shown } from '../resource';
-import { ago, type Column, WEBHOOKS } from '../views';
+import { columns, since, WEBHOOKS } from '../views';
 
-const ALERTS: readonly Column<Alert>[] = [
-  ['ID', ({ id }) => id],
-  ['STATE', ({ active, state }) => (active ? state : 'off')],
-  ['NAME', ({ name }) => name],
-  ['QUEUE', ({ queue }) => queue ?? 'each'],
-  ['FIRES', ({ metric, above, for: least }) => `${metric} > ${above}${least === 'PT0S' ? '' : ` for ${least}`}`],
-  ['SINCE', ({ since }, now) => ago(since, now)],
-  ['LAST', ({ lastValue }) => lastValue],
-];
+const ALERTS = columns<Alert>({
+  ...{ ID: 'id', STATE: ({ active, state }) => (active ? state : 'off'), NAME: 'name' },
+  QUEUE: ({ queue }) => queue ?? 'each',
+  FIRES: ({ metric, above, for: least }) => `${metric} > ${above}${least === 'PT0S' ? '' : ` for ${least}`}`,
+  ...{ SINCE: since('since'), LAST: 'lastValue' },
+});
 
 /** A number stays one: anything else is for the server to judge. */
 const bound = (text: string) => (text.trim() !== '' && !Number.isNaN(Number(text)) ? Number(text) : text);
@@ -67,18 +64,14 @@ const change = async (opened: Session, id: string, body: object) =>
 
 const STATUSES = ['pending', 'delivered', 'failed', 'dead'] as const satisfies WebhookDelivery['status'][];
 
-const COLUMNS: readonly Column<Webhook>[] = [['ID', ({ id }) => id], ...WEBHOOKS];
+const COLUMNS = [...columns<Webhook>({ ID: 'id' }), ...WEBHOOKS];
 
-const DELIVERIES: readonly Column<WebhookDelivery>[] = [
-  ['ID', ({ id }) => id],
-  ['STATUS', ({ status }) => status],
-  ['EVENT', ({ eventType }) => eventType],
-  ['JOB', ({ jobId }) => jobId],
-  ['MADE', ({ createdAt }, now) => ago(createdAt, now)],
-  ['TRIES', ({ attempts }) => attempts.length],
-  ['SAID', ({ attempts }) => attempts.at(-1)?.error ?? attempts.at(-1)?.statusCode],
-  ['NEXT', ({ nextAttemptAt }, now) => ago(nextAttemptAt, now)],
-];
+const DELIVERIES = columns<WebhookDelivery>({
+  ...{ ID: 'id', STATUS: 'status', EVENT: 'eventType', JOB: 'jobId', MADE: since('createdAt') },
+  TRIES: ({ attempts }) => attempts.length,
+  SAID: ({ attempts }) => attempts.at(-1)?.error ?? attempts.at(-1)?.statusCode,
+  NEXT: since('nextAttemptAt'),
+});
 
 /** The server checks it. */
 const formatOf = (text: string): WebhookFormat =>

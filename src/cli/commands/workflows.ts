@@ -7,22 +7,20 @@ import {
 } from '../../client/workflows';
 import { action, limitOf, listOf, type Result, resource, type Session } from '../command';
 import { listed, readObject, shown, tableOf } from '../resource';
-import { ago, type Column, WORKFLOWS } from '../views';
+import { type Column, columns, since, WORKFLOWS } from '../views';
 
 const STATES = ['running', 'completed', 'failed', 'cancelled'] as const satisfies WorkflowState[];
 
-const OF_BOTH: readonly Column<{ id: string; type?: string; state: string; jobId?: string | null }>[] = [
-  ['STEP', ({ id }) => id],
-  ['TYPE', ({ type }) => type],
-  ['STATE', ({ state }) => state],
-  ['JOB', ({ jobId }) => jobId ?? ''],
-];
+const OF_BOTH = columns<{ id: string; type?: string; state: string; jobId?: string | null }>({
+  ...{ STEP: 'id', TYPE: 'type', STATE: 'state', JOB: 'jobId' },
+});
 
 const STEPS: readonly Column<WorkflowStep>[] = [
   ...OF_BOTH,
-  ['AFTER', ({ dependsOn }) => dependsOn?.join(',')],
-  ['STARTED', ({ startedAt }, now) => ago(startedAt, now)],
-  ['ERROR', ({ error }) => error && `${error.type}: ${error.message}`],
+  ...columns<WorkflowStep>({
+    ...{ AFTER: ({ dependsOn }) => dependsOn?.join(','), STARTED: since('startedAt') },
+    ERROR: ({ error }) => error && `${error.type}: ${error.message}`,
+  }),
 ];
 
 const percent = (part: number) => `${Math.round(100 * part)} %`;
