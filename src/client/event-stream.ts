@@ -1,6 +1,6 @@
 /** Reads an answer of type `text/event-stream`. */
 
-import { atMost } from './timing';
+import { atMost } from '../handler/timing';
 
 export interface StreamMessage {
   id?: string;

@@ -1,10 +1,11 @@
 /** Sockets of a long-lived client, one per queue. Jobs go over HTTP while a socket cannot take them. */
+
+import { atMost, Changes } from '../handler/timing';
 import { aborted, InvalidJobError } from '../producer/errors';
 import type { PreparedJob } from '../producer/job';
 import { member } from './answers';
 import type { Dial } from './dial';
 import { Redial } from './redial';
-import { atMost, Changes } from './timing';
 import { LONGEST_MESSAGE, PROTOCOL, type QueueSocket, WorkerChannel } from './worker-channel';
 
 /** Sockets at once; the least recently used one is closed for another queue. */

@@ -1,5 +1,5 @@
 /** When a connection may be made again: soon after one that broke off, and rarely where none came about. */
-import { Backoff } from './timing';
+import { Backoff } from '../handler/timing';
 
 /** Pauses before the next try when no connection came about, in ms: the server may not know sockets. */
 const FIRST_RETRY_MS = 15_000;

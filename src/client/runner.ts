@@ -11,6 +11,8 @@
  * Draining ends a waiting fetch at the server, so no job is leased in vain; jobs that arrive anyway, or that have no
  * handler, go back unused.
  */
+
+import { atMost, Backoff, Changes, wait } from '../handler/timing';
 import { isA } from '../job/thrown';
 import type { JobEnvelope } from '../producer/envelope';
 import { AbortedError, UnauthorizedError } from '../producer/errors';
@@ -23,7 +25,6 @@ import { QueueSockets } from './queue-sockets';
 import { ReportGatherer } from './report-gatherer';
 import type { RunningJob } from './running-job';
 import { type JobsOptions, pauseAfter, RunningJobs } from './running-jobs';
-import { atMost, Backoff, Changes, wait } from './timing';
 import { type Source, sourceOf, wantedBy } from './wanted';
 import type { Directive } from './workers';
 

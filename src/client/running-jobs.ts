@@ -4,6 +4,7 @@ import type { DeliveryOutcome, HandlerDelivery } from '../handler/protocol';
 import { runAll } from '../handler/run-all';
 import type { Runnable } from '../handler/runnable';
 import { Deadlines } from '../handler/time-limit';
+import { Backoff, type Changes, wait } from '../handler/timing';
 import type { JobEnvelope } from '../producer/envelope';
 import { TocsinError } from '../producer/errors';
 import { wasCancelled } from './answers';
@@ -13,7 +14,6 @@ import type { Held, Puller } from './puller';
 import type { ReportGatherer } from './report-gatherer';
 import { aborted, DRAINING, RunningJob } from './running-job';
 import type { Threads } from './threads';
-import { Backoff, type Changes, wait } from './timing';
 
 /** Pauses after a request that failed, in ms: the first, and the longest. */
 const [FIRST_PAUSE_MS, LONGEST_PAUSE_MS] = [200, 5000];

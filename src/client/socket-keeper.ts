@@ -2,6 +2,8 @@
  * Keeps a socket between a running worker and one queue; without it the worker uses HTTP. Both sides count how many
  * jobs the worker is ready for: each job or chunk uses up one, and a new connection restarts the count.
  */
+
+import { atMost, wait } from '../handler/timing';
 import type { TocsinError } from '../producer/errors';
 import { Arriving, byCall } from './arriving';
 import type { HeartbeatAnswer } from './pull-types';
@@ -9,7 +11,6 @@ import type { Puller } from './puller';
 import type { QueueSocketHost } from './queue-socket';
 import { Redial } from './redial';
 import type { ReportOutcome, SentReport } from './report';
-import { atMost, wait } from './timing';
 import { LONGEST_MESSAGE, type QueueSocket } from './worker-channel';
 
 /** How long the answer to a heartbeat may take, in ms: a connection may be gone without a word. */

@@ -5,11 +5,11 @@ import type { LogSink } from '../handler/log';
 import type { DeliveryOutcome, HandlerDelivery } from '../handler/protocol';
 import type { Registration } from '../handler/registry';
 import type { CrossingError, FromThread, Question, Reason, ThreadData, ToThread } from '../handler/thread';
+import { atMost } from '../handler/timing';
 import type { Voice } from '../handler/voice';
 import { isA, memberOf, messageOf } from '../job/thrown';
 import { TocsinError } from '../producer/errors';
 import { startThread, type Thread } from './node';
-import { atMost } from './timing';
 
 /** How long after its timeout a run's thread is ended, in ms: the run may end by itself, and run hooks. */
 const BEYOND_MS = 1_000;

@@ -1,5 +1,6 @@
 /** What surrounds every run of a handler Worker: middleware, and hooks after failures. */
 import { endsJob, type Failure } from './failure';
+import { atMost } from './timing';
 import type { HandlerContext, HandlerFunction, Job } from './types';
 import type { FailureHook, Middleware } from './worker-types';
 
@@ -70,10 +71,5 @@ export async function tellHooks(
   if (around.onFailed === undefined && around.onDiscarded === undefined) return;
   const all = tell('onFailed').then(() => tell('onDiscarded'));
   ctx.waitUntil(all);
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const enough = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, patienceMs);
-  });
-  await Promise.race([all, enough]);
-  if (timer !== undefined) clearTimeout(timer);
+  await atMost(patienceMs, all);
 }

@@ -5,6 +5,7 @@ import { errorFor, type TocsinError, UnavailableError, unanswered } from '../pro
 import { named } from '../producer/names';
 import { isObject } from './protocol';
 import type { StepRecord } from './step-rules';
+import { Changes } from './timing';
 import type { Voice } from './voice';
 
 /** How long log lines are gathered, in ms: a run that is over by then says them with its answer. */
@@ -31,21 +32,21 @@ interface Call {
 export class MessageBuffer {
   readonly #texts: string[] = [];
   #ended = false;
-  #wake: () => void = () => undefined;
+  readonly #changes = new Changes();
 
   push(text: string): void {
     this.#texts.push(text);
-    this.#wake();
+    this.#changes.notify();
   }
 
   end(): void {
     this.#ended = true;
-    this.#wake();
+    this.#changes.notify();
   }
 
   /** The next text; undefined at the end. */
   async next(): Promise<string | undefined> {
-    while (this.#texts.length === 0 && !this.#ended) await new Promise<void>((resolve) => (this.#wake = resolve));
+    while (this.#texts.length === 0 && !this.#ended) await this.#changes.next();
     return this.#texts.shift();
   }
 }

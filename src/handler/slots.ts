@@ -1,3 +1,5 @@
+import { atMost, Changes } from './timing';
+
 /**
  * Bounds how many runs of one handler are under way in an isolate. A run may vanish without returning its slot: the
  * runtime can drop a request, and with it the code that would release the slot. So a slot is taken only until the
@@ -6,7 +8,7 @@
 export class Slots {
   /** Deadline of each run with a slot, epoch ms. */
   readonly #held = new Map<symbol, number>();
-  #waiting: (() => void)[] = [];
+  readonly #changes = new Changes();
 
   constructor(
     private readonly limit: number,
@@ -17,13 +19,15 @@ export class Slots {
   async acquire(until: number, signal: AbortSignal): Promise<() => void> {
     while (!this.#free()) {
       signal.throwIfAborted();
-      await this.#change(signal);
+      const next = Math.max(1, Math.min(...this.#held.values()) - this.now());
+      await atMost(next, this.#changes.next(), signal);
     }
     signal.throwIfAborted();
     const holder = Symbol('slot');
     this.#held.set(holder, until);
     return () => {
-      if (this.#held.delete(holder)) this.#wake();
+      // All waiting runs check again, in the order they came: a single one might be gone with its request.
+      if (this.#held.delete(holder)) this.#changes.notify();
     };
   }
 
@@ -31,26 +35,5 @@ export class Slots {
     const now = this.now();
     for (const [holder, until] of this.#held) if (until <= now) this.#held.delete(holder);
     return this.#held.size < this.limit;
-  }
-
-  /** All waiting runs check again, in the order they came: a single one might be gone with its request. */
-  #wake(): void {
-    const waiting = this.#waiting;
-    this.#waiting = [];
-    for (const look of waiting) look();
-  }
-
-  #change(signal: AbortSignal): Promise<void> {
-    return new Promise((resolve) => {
-      const next = Math.max(1, Math.min(...this.#held.values()) - this.now());
-      const timer = setTimeout(done, next);
-      signal.addEventListener('abort', done, { once: true });
-      this.#waiting.push(done);
-      function done(): void {
-        clearTimeout(timer);
-        signal.removeEventListener('abort', done);
-        resolve();
-      }
-    });
   }
 }

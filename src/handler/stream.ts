@@ -6,6 +6,7 @@ import { memberOf } from '../job/thrown';
 import { ConflictError, TocsinError } from '../producer/errors';
 import { requireName } from './step-rules';
 import { jsonCopy } from './text';
+import { Changes } from './timing';
 import type { OutputStream } from './types';
 import type { StreamMessage, Voice } from './voice';
 
@@ -42,8 +43,7 @@ class Output implements OutputStream {
   #isLast = false;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #failure: { thrown: unknown } | undefined;
-  #changed: () => void = () => undefined;
-  #change: Promise<void> | undefined;
+  readonly #changes = new Changes();
 
   constructor(
     private readonly run: { voice: Voice; check(output: Output): void },
@@ -84,15 +84,11 @@ class Output implements OutputStream {
   abandon(): void {
     this.#stopTimer();
     this.#failure ??= { thrown: new Error(`ctx.stream: another execution writes ${JSON.stringify(this.name)} now`) };
-    this.#changed();
+    this.#changes.notify();
   }
 
   async #until(isSo: () => boolean): Promise<void> {
-    while (!this.#failure && !isSo()) {
-      this.#change ??= new Promise((resolve) => (this.#changed = resolve));
-      await this.#change;
-      this.#change = undefined;
-    }
+    while (!this.#failure && !isSo()) await this.#changes.next();
     this.#throwFailure();
   }
 
@@ -151,7 +147,7 @@ class Output implements OutputStream {
 
   #goOn(): void {
     if (this.#sent < this.#confirmed + this.#chunks.length && this.#timer === undefined) this.#send();
-    this.#changed();
+    this.#changes.notify();
   }
 
   #errorOf(thrown: unknown): unknown {

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { chmodSync, renameSync, rmSync, statSync } from 'node:fs';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { basename, dirname, join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
+import { atMost } from '../../handler/timing';
 import { CliError } from '../failure';
 
 /** How the process behind a socket describes itself. */
@@ -169,12 +169,7 @@ export async function knock(path: string): Promise<Door | undefined> {
         else waiting.push(resolve);
       });
       socket.write(`${request}\n`);
-      const late = new AbortController();
-      const line = await Promise.race([
-        answered,
-        pause(withinMs, undefined, { signal: late.signal }).catch(() => undefined),
-      ]);
-      late.abort();
+      const line = (await atMost(withinMs, answered)) ? await answered : undefined;
       if (line === undefined) throw new CliError('The process that serves this folder does not answer.');
       const answer = JSON.parse(line) as Record<string, unknown>;
       if (typeof answer.error === 'string') throw new CliError(answer.error);

@@ -5,6 +5,7 @@ import { request } from 'node:http';
 import { connect } from 'node:net';
 import type { Readable } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
+import { atMost } from '../../handler/timing';
 import { CliError } from '../failure';
 import type { StateFolder } from './folder';
 import { byLine, reach } from './local-socket';
@@ -96,10 +97,7 @@ export class Runtime {
     if (!child) return;
     const gone = new Promise<void>((resolve) => child.once('exit', () => resolve()));
     child.kill('SIGTERM');
-    const late = new AbortController();
-    await Promise.race([gone, pause(withinMs, undefined, { signal: late.signal }).catch(() => undefined)]);
-    late.abort();
-    if (this.child === child) child.kill('SIGKILL');
+    if (!(await atMost(withinMs, gone))) child.kill('SIGKILL');
     await gone;
   }
 
