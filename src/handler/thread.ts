@@ -36,15 +36,7 @@ export type ToThread =
   | { kind: 'end' };
 
 /** What a handler asks of the queue. */
-export type Question =
-  | 'progress'
-  | 'checkpoint'
-  | 'record'
-  | 'recall'
-  | 'enqueue'
-  | 'enqueueMany'
-  | 'signalUrl'
-  | 'stream';
+export type Question = Exclude<keyof Voice, 'durable' | 'logAfterMs' | 'log' | 'keepsOrder' | 'play'> | 'enqueueMany';
 
 /** What a thread tells the worker. Answers and lines are JSON. */
 export type FromThread =

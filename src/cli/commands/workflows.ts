@@ -74,16 +74,14 @@ export const workflows = resource(
 );
 
 function one(opened: Session, workflow: WorkflowStatus): Result {
-  const { steps, callbacks = {}, metadata: _, ...known } = workflow;
-  const all = [...steps, ...Object.entries(callbacks).map(([name, step]) => ({ ...step, id: name }))];
-  const flat = all.flatMap((step) => inside(step));
-  const text = tableOf(flat, STEPS, '', opened.terminal.now());
-  return { ...shown(opened, 'workflow', { ...known, steps: flat.length }, { steps: text }), value: { workflow } };
+  const { steps: _, callbacks: __, metadata: ___, ...known } = workflow;
+  const steps = stepsIn(workflow);
+  const text = tableOf(steps, STEPS, '', opened.terminal.now());
+  return { ...shown(opened, 'workflow', { ...known, steps: steps.length }, { steps: text }), value: { workflow } };
 }
 
-/** A step with those inside it, whose names begin with its own. */
-function inside(step: WorkflowStep): WorkflowStep[] {
-  const { steps = [], callbacks = {} } = step;
+/** All steps, those inside of another below it: their names begin with its own. */
+function stepsIn({ steps = [], callbacks = {} }: Pick<WorkflowStep, 'steps' | 'callbacks'>): WorkflowStep[] {
   const named = [...steps, ...Object.entries(callbacks).map(([id, one]) => ({ ...one, id }))];
-  return [step, ...named.flatMap((one) => inside({ ...one, id: `${step.id}.${one.id}` }))];
+  return named.flatMap((step) => [step, ...stepsIn(step).map((one) => ({ ...one, id: `${step.id}.${one.id}` }))]);
 }

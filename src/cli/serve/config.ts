@@ -37,40 +37,41 @@ export function quote(text: string): string {
 
 const inHex = (char: string) => `\\x${char.charCodeAt(0).toString(16).padStart(2, '0')}`;
 
-/** Embeds a file that lies anywhere: the runtime is started with the root as a folder to import from. */
-const embed = (path: string) => `embed ${quote(path.slice(parse(path).root.length - 1).replaceAll('\\', '/'))}`;
-
-const pair = ({ key, certificate }: { key: string; certificate: string }) =>
-  `privateKey = ${embed(key)}, certificateChain = ${embed(certificate)}`;
-
-export function configText(config: RuntimeConfig): string {
-  const { workers, objects, networks, authorities } = config;
-  const services = workers.map((built) => workerText(built));
-  const trusted = authorities.map(quote).join(', ');
-  return `using Workerd = import "/workerd/workerd.capnp";
-const config :Workerd.Config = (
-  logging = (structuredLogging = true),${clusterText(config)}
-  sockets = [
-    ${sockets(config).join(',\n    ')},
-  ],
-  services = [
-    (name = "objects", disk = (path = ${quote(objects)}, writable = true)),
-    (name = "internet", network = (
-      allow = [${['public', ...networks].map(quote).join(', ')}],
-      tlsOptions = (trustBrowserCas = true, trustedCertificates = [${trusted}]),
-    )),
-${services.join('\n')}
-  ],
-);
-`;
+/** The contents of a file. */
+class Embedded {
+  constructor(readonly path: string) {}
 }
 
-function clusterText({ cluster }: RuntimeConfig): string {
-  if (!cluster) return '';
-  return `
-  cluster = (${Object.entries(cluster)
-    .map(([name, value]) => `${name} = ${quote(value)}`)
-    .join(', ')}),`;
+/** A file that lies anywhere: the runtime is started with the root as a folder to import from. */
+const embed = (path: string) => new Embedded(path.slice(parse(path).root.length - 1).replaceAll('\\', '/'));
+
+/** A value as the runtime's configuration language has it. Members that are undefined are left out. */
+function textOf(value: unknown): string {
+  if (typeof value === 'string') return quote(value);
+  if (Array.isArray(value)) return `[${value.map(textOf).join(', ')}]`;
+  if (value instanceof Embedded) return `embed ${quote(value.path)}`;
+  if (typeof value !== 'object' || value === null) return String(value);
+  const members = Object.entries(value).filter(([, member]) => member !== undefined);
+  return `(${members.map(([name, member]) => `${name} = ${textOf(member)}`).join(', ')})`;
+}
+
+export function configText(config: RuntimeConfig): string {
+  const { workers, objects, networks, authorities, cluster } = config;
+  const internet = {
+    allow: ['public', ...networks],
+    tlsOptions: { trustBrowserCas: true, trustedCertificates: authorities },
+  };
+  const text = textOf({
+    logging: { structuredLogging: true },
+    cluster,
+    sockets: socketsOf(config),
+    services: [
+      { name: 'objects', disk: { path: objects, writable: true } },
+      { name: 'internet', network: internet },
+      ...workers.map((built) => ({ name: serviceOf(built.worker.name), worker: workerOf(built) })),
+    ],
+  });
+  return `using Workerd = import "/workerd/workerd.capnp";\nconst config :Workerd.Config = ${text};\n`;
 }
 
 /** Headers with which a proxy describes a request. Any client may send them. */
@@ -87,58 +88,41 @@ const FORWARDED = [
   'X-Real-IP',
 ];
 
-function sockets({ workers, address, behindProxy = false, tls, inner }: RuntimeConfig): string[] {
-  const name = quote(serviceOf(workers[0]?.worker.name ?? ''));
+function socketsOf({ workers, address, behindProxy = false, tls, inner }: RuntimeConfig): object[] {
+  const service = { name: serviceOf(workers[0]?.worker.name ?? '') };
   // A header without a value is removed.
   const options = behindProxy
-    ? 'forwardedProtoHeader = "X-Forwarded-Proto"'
-    : `injectRequestHeaders = [${FORWARDED.map((header) => `(name = ${quote(header)})`).join(', ')}]`;
-  const protocol = tls
-    ? `https = (options = (${options}), tlsOptions = (keypair = (${pair(tls)})))`
-    : `http = (${options})`;
-  const outer = `(name = "http", address = ${quote(address)}, ${protocol}, service = ${name})`;
+    ? { forwardedProtoHeader: 'X-Forwarded-Proto' }
+    : { injectRequestHeaders: FORWARDED.map((name) => ({ name })) };
+  const keypair = tls && { privateKey: embed(tls.key), certificateChain: embed(tls.certificate) };
+  const protocol = keypair ? { https: { options, tlsOptions: { keypair } } } : { http: options };
+  const outer = { name: 'http', address, ...protocol, service };
   if (inner === undefined) return [outer];
-  const served = `(name = ${name}, entrypoint = "${SERVED}")`;
-  return [outer, `(name = "inner", address = ${quote(`unix:${basename(inner)}`)}, http = (), service = ${served})`];
+  const served = { ...service, entrypoint: SERVED };
+  return [outer, { name: 'inner', address: `unix:${basename(inner)}`, http: {}, service: served }];
 }
 
-function workerText({ worker, modules, variables }: BuiltWorker): string {
-  const { name, date, flags, vars, services, objects, classes } = worker;
-  const bindings = [
-    ...Object.entries(vars)
-      .filter(([key]) => !variables.includes(key))
-      .map(([key, value]) =>
-        typeof value === 'string'
-          ? `(name = ${quote(key)}, text = ${quote(value)})`
-          : `(name = ${quote(key)}, json = ${quote(JSON.stringify(value))})`,
-      ),
-    ...variables.map((key) => `(name = ${quote(key)}, fromEnvironment = ${quote(key)})`),
-    ...services.map(({ binding, service, entrypoint }) => {
-      const target = quote(serviceOf(service));
-      const designator = entrypoint === undefined ? target : `(name = ${target}, entrypoint = ${quote(entrypoint)})`;
-      return `(name = ${quote(binding)}, service = ${designator})`;
-    }),
-    ...objects.map(({ binding, className, service }) => {
-      const elsewhere = service === undefined ? '' : `, serviceName = ${quote(serviceOf(service))}`;
-      return `(name = ${quote(binding)}, durableObjectNamespace = (className = ${quote(className)}${elsewhere}))`;
-    }),
-  ];
-  const namespaces = classes.map(
-    ({ className, key, sql }) => `(className = ${quote(className)}, uniqueKey = ${quote(key)}, enableSql = ${sql})`,
-  );
-  const embedded = modules.map(
-    ({ name: module, kind, file }) => `(name = ${quote(module)}, ${kind} = embed ${quote(file)})`,
-  );
-  const lines = (list: readonly string[]) => list.map((item) => `\n        ${item},`).join('');
-  const stored = namespaces.length > 0 ? '\n      durableObjectStorage = (localDisk = "objects"),' : '';
-  return `    (name = ${quote(serviceOf(name))}, worker = (
-      modules = [${lines(embedded)}
-      ],
-      compatibilityDate = ${quote(date)},
-      compatibilityFlags = [${flags.map(quote).join(', ')}],
-      bindings = [${lines(bindings)}
-      ],
-      durableObjectNamespaces = [${lines(namespaces)}
-      ],${stored}
-    )),`;
+function workerOf({ worker, modules, variables }: BuiltWorker): object {
+  const { date, flags, vars, services, objects, classes } = worker;
+  const own = Object.entries(vars).filter(([name]) => !variables.includes(name));
+  return {
+    modules: modules.map(({ name, kind, file }) => ({ name, [kind]: new Embedded(file) })),
+    ...{ compatibilityDate: date, compatibilityFlags: flags },
+    bindings: [
+      ...own.map(([name, value]) => ({
+        name,
+        ...(typeof value === 'string' ? { text: value } : { json: JSON.stringify(value) }),
+      })),
+      ...variables.map((name) => ({ name, fromEnvironment: name })),
+      ...services.map(({ binding, service, entrypoint }) => {
+        return { name: binding, service: { name: serviceOf(service), entrypoint } };
+      }),
+      ...objects.map(({ binding, className, service }) => {
+        const serviceName = service && serviceOf(service);
+        return { name: binding, durableObjectNamespace: { className, serviceName } };
+      }),
+    ],
+    durableObjectNamespaces: classes.map(({ className, key, sql }) => ({ className, uniqueKey: key, enableSql: sql })),
+    ...(classes.length > 0 && { durableObjectStorage: { localDisk: 'objects' } }),
+  };
 }

@@ -18,34 +18,37 @@ export type Change = (change: (state: TopState) => Next) => void;
 const LOOK_S = 5;
 
 export async function perform(effect: Effect, api: Api, url: string, change: Change): Promise<void> {
+  try {
+    await work(effect, api, change);
+  } catch (error) {
+    // Anything else is a defect, and ends the program with its words.
+    if (!(error instanceof TocsinError)) throw error;
+    const problem = problemOf(error, url);
+    change((state) => {
+      if ('serial' in effect) return failed(state, effect.serial, problem);
+      const isChange = effect.do === 'act';
+      return notified(isChange ? { ...state, operation: undefined } : state, wordsOf(problem), 'bad', isChange);
+    });
+  }
+}
+
+async function work(effect: Effect, api: Api, change: Change): Promise<void> {
   switch (effect.do) {
-    case 'load':
+    case 'load': {
+      const answer = await pageOf(effect.place.page).load(api, effect.place);
+      return change((state) => arrived(state, effect.serial, () => answer, true));
+    }
     case 'ask': {
-      const { place, serial } = effect;
-      const page = pageOf(place.page);
-      const work = async () => {
-        const answer = effect.do === 'load' ? await page.load(api, place) : undefined;
-        const patch = effect.do === 'ask' ? await page.ask?.(api, effect.names) : () => answer;
-        change((state) => arrived(state, serial, patch ?? ((held) => held), effect.do === 'load'));
-      };
-      return await trying(url, (problem) => change((state) => failed(state, serial, problem)), work);
+      const patch = await pageOf(effect.place.page).ask?.(api, effect.names);
+      return change((state) => arrived(state, effect.serial, patch ?? ((held) => held), false));
     }
     case 'preview':
+      return await preview(effect.wish, api, change);
     case 'act':
-    case 'abort': {
-      const isChange = effect.do === 'act';
-      const report = (problem: Problem) =>
-        change((state) => {
-          return notified(isChange ? { ...state, operation: undefined } : state, wordsOf(problem), 'bad', isChange);
-        });
-      return await trying(url, report, async () => {
-        if (effect.do === 'act') await act(effect.wish, api, change);
-        else if (effect.do === 'preview') await preview(effect.wish, api, change);
-        // Its outcome is shown by the code that waits for its end.
-        else await api.write({ method: 'DELETE', path: pathTo`/jobs/bulk/${effect.operation}` });
-      });
-    }
-    default:
+      return await act(effect.wish, api, change);
+    case 'abort':
+      // Its outcome is shown by the code that waits for its end.
+      await api.write({ method: 'DELETE', path: pathTo`/jobs/bulk/${effect.operation}` });
   }
 }
 
@@ -90,16 +93,6 @@ function numberIn(answer: Readonly<Record<string, unknown>>, name: string): numb
 }
 
 const wordsOf = ({ message, hint }: Problem): string => foreign(hint ? `${message} ${hint}` : message);
-
-async function trying(url: string, report: (problem: Problem) => void, work: () => Promise<void>): Promise<void> {
-  try {
-    await work();
-  } catch (error) {
-    // Anything else is a defect, and ends the program with its words.
-    if (!(error instanceof TocsinError)) throw error;
-    report(problemOf(error, url));
-  }
-}
 
 /** Errors of a 403 begin with it; the server reports the rest. */
 export function problemOf(error: TocsinError, url: string): Problem {
