@@ -7,7 +7,7 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { Agent, createServer, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Duplex } from 'node:stream';
+import { type Duplex, pipeline } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { stripVTControlCharacters } from 'node:util';
 
@@ -152,14 +152,7 @@ function join(socket: Duplex, sent: ReturnType<typeof request>): void {
     head(got, got.rawHeaders);
     other.setNoDelay();
     other.unshift(first);
-    socket.pipe(other).pipe(socket);
-    for (const [one, twin] of [
-      [socket, other],
-      [other, socket],
-    ] as const) {
-      one.on('error', () => twin.destroy());
-      one.on('close', () => twin.destroy());
-    }
+    pipeline(socket, other, socket, () => undefined);
   });
   sent.on('response', (got) => {
     head(got, [...withoutDropped(got.rawHeaders), 'Connection', 'close']);

@@ -16,11 +16,11 @@ export interface RuntimeConfig {
   objects: string;
   address: string;
   /** Requests come through a proxy, whose headers name the client and the protocol. */
-  behindProxy?: boolean;
-  tls?: { certificate: string; key: string };
+  behindProxy?: boolean | undefined;
+  tls?: { certificate: string; key: string } | undefined;
   /** Where the program reaches the queue's Worker: the runtime starts in the folder of this socket. */
-  inner?: string;
-  cluster?: Cluster;
+  inner?: string | undefined;
+  cluster?: Cluster | undefined;
   /** Networks that Workers may reach beside the public one. */
   networks: readonly string[];
   /** Certificates of authorities beside those of the system, PEM. */

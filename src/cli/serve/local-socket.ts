@@ -1,7 +1,8 @@
 /** Sockets in the state folder for processes of this machine: JSON lines; a request lasts as long as its connection. */
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { chmodSync, renameSync, rmSync, statSync } from 'node:fs';
-import { connect, createServer, type Server, type Socket } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
 import { basename, dirname, join } from 'node:path';
 import { atMost } from '../../handler/timing';
 import { CliError } from '../failure';
@@ -50,14 +51,16 @@ export function reach<T>(path: string, use: (path: string) => T): T {
  */
 export async function answerAt(path: string, self: () => Occupant, answer: Answerer): Promise<OpenSocket> {
   const server = createServer((socket) => serve(socket, self, answer));
+  // A connection that cannot be accepted is that one's failure.
+  server.on('error', () => undefined);
   if (isWindows) {
-    await listening(server, path);
+    await once(server.listen(path), 'listening');
     return { isThere: () => true, close: () => server.close() };
   }
   // Node removes the path that it bound when it closes, even if that names another socket by then. So it binds one
   // that is never used again.
   const bound = join(dirname(path), `.${randomBytes(9).toString('base64url')}`);
-  await reach(bound, (short) => listening(server, short));
+  await reach(bound, (short) => once(server.listen(short), 'listening'));
   chmodSync(bound, 0o600);
   const own = inode(bound);
   renameSync(bound, path);
@@ -73,13 +76,6 @@ export async function answerAt(path: string, self: () => Occupant, answer: Answe
 
 function inode(path: string): number | undefined {
   return statSync(path, { throwIfNoEntry: false })?.ino;
-}
-
-function listening(server: Server, path: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(path, () => resolve());
-  });
 }
 
 /** Calls `take` with each whole line of a text that comes in pieces. */
@@ -144,10 +140,10 @@ const NO_ONE = ['ENOENT', 'ENOTDIR', 'ECONNREFUSED', 'ECONNRESET', 'ENOTSOCK'];
 /** Connects. @returns undefined where no one listens @throws {CliError} where that cannot be found out */
 export async function knock(path: string): Promise<Door | undefined> {
   const socket = reach(path, (short) => connect(short));
-  const failed = await new Promise<NodeJS.ErrnoException | undefined>((resolve) => {
-    socket.once('connect', () => resolve(undefined));
-    socket.once('error', resolve);
-  });
+  const failed = await once(socket, 'connect').then(
+    () => undefined,
+    (error: NodeJS.ErrnoException) => error,
+  );
   if (failed && NO_ONE.includes(failed.code ?? '')) return undefined;
   if (failed) throw new CliError(`${path} cannot be reached: ${failed.message}.`, 'Another user may serve the folder.');
   let isOver = false;

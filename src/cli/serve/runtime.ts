@@ -1,9 +1,11 @@
 /** Keeps workerd running: starts, restarts after a crash, pauses, ends it. Stored alarms survive. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { request } from 'node:http';
+import { type IncomingMessage, request } from 'node:http';
 import { connect } from 'node:net';
 import type { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { setTimeout as pause } from 'node:timers/promises';
 import { atMost } from '../../handler/timing';
 import { CliError } from '../failure';
@@ -68,25 +70,20 @@ export class Runtime {
   }
 
   /** Asks the queue's Worker over the private socket; undefined where it does not answer. */
-  ask(path: string, withinMs: number): Promise<Record<string, unknown> | undefined> {
+  async ask(path: string, withinMs: number): Promise<Record<string, unknown> | undefined> {
     const { inner } = this.options.folder;
-    if (inner === undefined) return Promise.resolve(undefined);
-    return new Promise((resolve) => {
-      const sent = request(
-        { createConnection: () => reach(inner, (short) => connect(short)), path, method: 'POST', timeout: withinMs },
-        (got) => {
-          let text = '';
-          got.setEncoding('utf8').on('data', (piece: string) => {
-            text += piece;
-          });
-          got.on('end', () => resolve(got.statusCode === 200 ? JSON.parse(text) : undefined));
-          got.on('error', () => resolve(undefined));
-        },
-      );
-      sent.on('timeout', () => sent.destroy());
-      sent.on('error', () => resolve(undefined));
-      sent.end();
-    });
+    if (inner === undefined) return undefined;
+    const createConnection = () => reach(inner, (short) => connect(short));
+    const sent = request({ createConnection, path, method: 'POST', timeout: withinMs });
+    sent.on('timeout', () => sent.destroy());
+    sent.on('error', () => undefined);
+    try {
+      const [got] = (await once(sent.end(), 'response')) as [IncomingMessage];
+      const answer = await text(got);
+      return got.statusCode === 200 ? JSON.parse(answer) : undefined;
+    } catch {
+      return undefined;
+    }
   }
 
   /** Ends it: it closes its connections when their requests are answered, and is killed after the time. */

@@ -94,10 +94,8 @@ export async function serve(terminal: Terminal, cwd: string, options: ServeOptio
     const networks = [...options.allowNetwork, ...(variables.queue.ALLOW_LOCALHOST === 'true' ? ['local'] : [])];
     const config = configText({
       ...{ workers: built, objects: folder.objects, networks, authorities: authorities(terminal) },
-      ...{ address: `${hostText(options.host)}:${options.port}`, ...(tls && { tls }) },
-      ...(folder.inner !== undefined && { inner: folder.inner }),
-      ...(options.behindProxy && { behindProxy: true }),
-      ...(cluster && { cluster }),
+      ...{ address: `${hostText(options.host)}:${options.port}`, inner: folder.inner, tls, cluster },
+      behindProxy: options.behindProxy,
     });
     writeFileSync(file, config, { mode: 0o600 });
     let isAnnounced = false;
