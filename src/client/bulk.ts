@@ -7,8 +7,7 @@ import type { Named } from '../producer/names';
 import { listOf, malformed, member, shaped } from './answers';
 import { type BulkQuery, filterOf } from './queries';
 import type { Age, Purged } from './queue-config';
-import type { Requests, WaitOptions } from './requests';
-import { pathTo } from './transport';
+import { pathTo, type Requests, type WaitOptions } from './requests';
 
 /** The longest that the server waits for the end of an operation, in s. */
 const MAX_WAIT_S = 20;

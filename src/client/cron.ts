@@ -4,7 +4,6 @@ import type { JobEnvelope } from '../producer/envelope';
 import { jsonOf } from '../producer/job';
 import type { Named } from '../producer/names';
 import { enqueuedJobOf, listOf, shaped } from './answers';
-import { collection } from './collection';
 import {
   type CronEntry,
   type CronExecution,
@@ -17,9 +16,8 @@ import {
   wireCron,
   wireCronPatch,
 } from './cron-entry';
-import { byCursor, type ListOptions, matching, parametersFrom } from './pages';
-import type { Requests } from './requests';
-import { pathTo } from './transport';
+import { byCursor, collection, type ListOptions, matching, parametersFrom } from './pages';
+import { pathTo, type Requests } from './requests';
 
 export interface CronQuery {
   enabled?: boolean;

@@ -4,12 +4,10 @@ import { jsonOf, type Moment } from '../producer/job';
 import type { Named } from '../producer/names';
 import { jobOf } from './answers';
 import { ageText, type BulkOptions, type BulkResult, purgedOf, summaryOf, waitParameter } from './bulk';
-import { collection } from './collection';
-import { byCursor, type ListOptions, matching } from './pages';
+import { byCursor, collection, type ListOptions, matching } from './pages';
 import { type BulkQuery, filterOf } from './queries';
 import type { Age, Purged } from './queue-config';
-import type { Requests } from './requests';
-import { pathTo } from './transport';
+import { pathTo, type Requests } from './requests';
 
 /** Which dead letters to list. Conditions must all hold; times are those of the discard, inclusive. */
 export type DeadLetterQuery = Omit<Named<contract.DeadLetterQuery>, 'since' | 'until'> & {

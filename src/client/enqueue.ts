@@ -27,8 +27,8 @@ import { named } from '../producer/names';
 import { batchOf, jobOf, jobSent, listOf, shaped } from './answers';
 import { asIfAlone, Batcher } from './batch';
 import type { ProducerSockets } from './producer-sockets';
-import { keyHeader, type Requests } from './requests';
-import { pathTo, type Send } from './transport';
+import { keyHeader, pathTo, type Requests } from './requests';
+import type { Send } from './transport';
 
 /** The trace of an enqueue, as `traceparent` and `tracestate` have it; empty when there is none. */
 type TraceHeaders = Readonly<Record<string, string>>;

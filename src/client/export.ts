@@ -7,7 +7,8 @@ import { InvalidJobError, UnavailableError } from '../producer/errors';
 import type { Named } from '../producer/names';
 import { shaped } from './answers';
 import { chunksOf } from './event-stream';
-import { type Open, pathTo, type Send } from './transport';
+import { pathTo } from './requests';
+import type { Open, Send } from './transport';
 
 export interface ExportOptions {
   /** With all jobs that have ended. Default: of these, dead letters only. */

@@ -4,8 +4,7 @@ import type { Named } from '../producer/names';
 import { type BulkOptions, type BulkResult, summaryOf, waitParameter } from './bulk';
 import { checked } from './conditions';
 import { parametersFrom } from './pages';
-import type { Requests } from './requests';
-import { pathTo } from './transport';
+import { pathTo, type Requests } from './requests';
 
 /** A dead letter, discarded otherwise, or waiting for its next attempt. */
 export type FailureState = contract.FailureState;

@@ -6,8 +6,9 @@ import { malformed } from './answers';
 import { checked } from './conditions';
 import { messagesOf, type StreamMessage } from './event-stream';
 import { parametersFrom } from './pages';
+import { pathTo } from './requests';
 import { pause, type Retrier } from './retry';
-import { type Open, pathTo } from './transport';
+import type { Open } from './transport';
 
 /** Which events to follow. Without `queue` and `job`: those of all queues, and of the workers. */
 export interface FollowQuery {

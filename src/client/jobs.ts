@@ -11,8 +11,8 @@ import { jobOf, listOf, malformed, member, shaped, wasCancelled } from './answer
 import { byCursor, byOffset, type ListOptions, parametersFrom } from './pages';
 import { type JobPatch, wirePatch } from './patch';
 import { type JobQuery, parametersOf } from './queries';
-import type { Requests, WaitOptions } from './requests';
-import { pathTo, type Send } from './transport';
+import { pathTo, type Requests, type WaitOptions } from './requests';
+import type { Send } from './transport';
 
 /** The outcome of a job that has ended. */
 export type JobOutcome<Result = unknown> =

@@ -2,10 +2,8 @@ import type * as contract from '../contract/keys';
 import { jsonOf } from '../producer/job';
 import type { Named } from '../producer/names';
 import { shaped } from './answers';
-import { collection } from './collection';
-import type { ListOptions } from './pages';
-import type { Requests } from './requests';
-import { pathTo } from './transport';
+import { collection, type ListOptions } from './pages';
+import { pathTo, type Requests } from './requests';
 
 export type ApiKey = Named<contract.ApiKey>;
 

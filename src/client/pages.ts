@@ -1,8 +1,10 @@
 /** Paged lists as one sequence: the next page is requested when the caller has consumed the last one. */
+
 import { type Moment, momentText } from '../producer/job';
 import { wireName } from '../producer/names';
 import { listOf, member } from './answers';
 import { checked } from './conditions';
+import { pathTo, type Requests } from './requests';
 import type { Send } from './transport';
 
 export interface ListOptions {
@@ -80,4 +82,18 @@ export function parametersFrom(conditions: Readonly<Record<string, Condition>>):
     if (text !== undefined) parameters.set(wireName(name), Array.isArray(text) ? text.join(',') : String(text));
   }
   return parameters;
+}
+
+/** The calls that every collection has. @param listed the member of a page with its entries @param read gets one */
+export function collection<One, Listed = One>(
+  requests: Requests,
+  path: string,
+  listed: string,
+  read: (answer: unknown) => One,
+) {
+  return {
+    list: (options: ListOptions = {}) => byCursor<Listed>(requests.safely, { path, member: listed }, options),
+    get: async (id: string) => read(await requests.safely('GET', path + pathTo`/${id}`)),
+    delete: async (id: string) => await requests.remove(path + pathTo`/${id}`),
+  };
 }

@@ -2,10 +2,8 @@ import type * as contract from '../contract/pools';
 import { jsonOf } from '../producer/job';
 import type { Named } from '../producer/names';
 import { shaped } from './answers';
-import { collection } from './collection';
-import { type ListOptions, parametersFrom } from './pages';
-import type { Requests } from './requests';
-import { pathTo } from './transport';
+import { collection, type ListOptions, parametersFrom } from './pages';
+import { pathTo, type Requests } from './requests';
 
 /** `strict`: in the order of the queues; else each queue has its portion. */
 export type PoolStrategy = contract.PoolStrategy;

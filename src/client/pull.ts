@@ -33,10 +33,9 @@ import {
   writeAnswer,
   writeReport,
 } from './report';
-import type { Requests } from './requests';
+import { pathTo, type Requests } from './requests';
 import type { RunnableHandlers, RunOptions, runPuller } from './run';
 import { createTokens } from './tokens';
-import { pathTo } from './transport';
 import { PROTOCOL, type QueueSocket, WorkerChannel } from './worker-channel';
 
 const textsOf = (reports: readonly SentReport[]) => reports.map(({ text }) => text).join(',');

@@ -33,8 +33,8 @@ import type {
   QueueState,
   QueueSummary,
 } from './queue-config';
-import type { Requests } from './requests';
-import { type Open, pathTo } from './transport';
+import { pathTo, type Requests } from './requests';
+import type { Open } from './transport';
 
 /** The path of the settings that hold for queues without their own. */
 const DEFAULTS = '_default';

@@ -3,10 +3,8 @@ import { jsonOf, type Moment, momentText } from '../producer/job';
 import type { Period } from '../producer/limits';
 import type { Named } from '../producer/names';
 import { shaped } from './answers';
-import { collection } from './collection';
-import type { ListOptions } from './pages';
-import type { Requests } from './requests';
-import { pathTo } from './transport';
+import { collection, type ListOptions } from './pages';
+import { pathTo, type Requests } from './requests';
 
 /** Limits that replace a key's own; 0 stops it. Members left out stay as jobs set them. */
 export type RateLimitOverride = Omit<Named<contract.RateLimitOverride>, 'period' | 'expiresAt'> & {

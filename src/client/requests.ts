@@ -2,6 +2,7 @@
 
 import { AbortedError, aborted, NotFoundError, WaitTimeoutError } from '../producer/errors';
 import { shaped } from './answers';
+import { invalid } from './conditions';
 import type { Dial } from './dial';
 import type { Address } from './pulse';
 import { pause, type Retrier, withRetries } from './retry';
@@ -118,4 +119,19 @@ export function createRequests(
     dial,
     address,
   };
+}
+
+/**
+ * A path with encoded values, none of which adds a segment or a query: pathTo`/jobs/${id}/result`.
+ * @throws {InvalidJobError} for `.`, `..` and missing values
+ */
+export function pathTo(parts: TemplateStringsArray, ...values: string[]): string {
+  return String.raw({ raw: parts }, ...values.map(segmentOf));
+}
+
+function segmentOf(name: string): string {
+  if (typeof name === 'string' && !['', '.', '..'].includes(name) && name.isWellFormed()) {
+    return encodeURIComponent(name);
+  }
+  throw invalid(`${JSON.stringify(name)} cannot be named in a path.`, 'path');
 }

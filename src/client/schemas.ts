@@ -2,8 +2,7 @@ import type * as contract from '../contract/schemas';
 import { jsonOf } from '../producer/job';
 import type { Named } from '../producer/names';
 import { byCursor, type ListOptions } from './pages';
-import type { Requests } from './requests';
-import { pathTo } from './transport';
+import { pathTo, type Requests } from './requests';
 
 export type ArgsSchema = Named<contract.ArgsSchema>;
 

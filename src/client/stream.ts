@@ -2,7 +2,7 @@
 import { malformed, member } from './answers';
 import type { StreamMessage } from './event-stream';
 import { type Following, type FollowOptions, received } from './follow';
-import { pathTo } from './transport';
+import { pathTo } from './requests';
 
 export interface StreamOptions extends FollowOptions {
   /** The place of a chunk: continue after it. Default: from the beginning. */

@@ -2,8 +2,7 @@
 import type * as contract from '../contract/targets';
 import type { Named } from '../producer/names';
 import { checked } from './conditions';
-import type { Requests } from './requests';
-import { pathTo } from './transport';
+import { pathTo, type Requests } from './requests';
 
 /** Does a handler take its calls? `paused`: tried again within seconds; `stopped`: within a minute. */
 export type TargetState = contract.TargetState;

@@ -2,8 +2,7 @@ import type * as contract from '../contract/tokens';
 import type { SignalUrlOptions } from '../handler/types';
 import { jsonOf } from '../producer/job';
 import type { Named } from '../producer/names';
-import type { Requests } from './requests';
-import { pathTo } from './transport';
+import { pathTo, type Requests } from './requests';
 
 export type TokenOptions = Named<contract.TokenRequest>;
 

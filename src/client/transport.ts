@@ -4,7 +4,6 @@ import { isObject, parseJson } from '../handler/protocol';
 import { isA, messageOf } from '../job/thrown';
 import { aborted, errorFor, TocsinError, UnavailableError, unanswered } from '../producer/errors';
 import { named } from '../producer/names';
-import { invalid } from './conditions';
 import type { Address } from './pulse';
 
 export interface RequestOptions {
@@ -52,21 +51,6 @@ export type Open = (
   headers: Record<string, string>,
   stop: AbortSignal,
 ) => Promise<ReadableStream<Uint8Array> | undefined>;
-
-/**
- * A path with encoded values, none of which adds a segment or a query: pathTo`/jobs/${id}/result`.
- * @throws {InvalidJobError} for `.`, `..` and missing values
- */
-export function pathTo(parts: TemplateStringsArray, ...values: string[]): string {
-  return String.raw({ raw: parts }, ...values.map(segmentOf));
-}
-
-function segmentOf(name: string): string {
-  if (typeof name === 'string' && !['', '.', '..'].includes(name) && name.isWellFormed()) {
-    return encodeURIComponent(name);
-  }
-  throw invalid(`${JSON.stringify(name)} cannot be named in a path.`, 'path');
-}
 
 export interface SendSettings {
   key?: string | undefined;

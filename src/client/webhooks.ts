@@ -1,10 +1,8 @@
 import type * as contract from '../contract/webhooks';
 import type { Named } from '../producer/names';
 import { member, shaped } from './answers';
-import { collection } from './collection';
-import { byOffset, type ListOptions, matching } from './pages';
-import type { Requests } from './requests';
-import { pathTo } from './transport';
+import { byOffset, collection, type ListOptions, matching } from './pages';
+import { pathTo, type Requests } from './requests';
 
 /** A message for Slack, an event for PagerDuty's Events API v2, or JSON of your own with placeholders. */
 export type { WebhookFormat } from '../job/webhook/parse';

@@ -3,8 +3,7 @@ import { jsonOf } from '../producer/job';
 import type { Named } from '../producer/names';
 import { checked } from './conditions';
 import { byCursor, type ListOptions } from './pages';
-import type { Requests } from './requests';
-import { pathTo } from './transport';
+import { pathTo, type Requests } from './requests';
 
 /** What a worker must do: continue; finish and take no more; finish and end. */
 export type Directive = contract.Directive;

@@ -5,8 +5,7 @@ import { jsonOf } from '../producer/job';
 import type { Named } from '../producer/names';
 import { member, shaped, wasCancelled } from './answers';
 import { byCursor, type ListOptions, matching } from './pages';
-import type { Requests, WaitOptions } from './requests';
-import { pathTo } from './transport';
+import { pathTo, type Requests, type WaitOptions } from './requests';
 import { type StepJob, type Workflow, type WorkflowOptions, wireWorkflow } from './workflow';
 
 export type { WorkflowForm, WorkflowState } from '../contract/workflows';

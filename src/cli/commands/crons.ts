@@ -1,6 +1,6 @@
 import type { CronGroupResult, CronGroupSummary } from '../../client/cron';
 import type { CronExecution, CronSkipped, CronStatus } from '../../client/cron-entry';
-import { pathTo } from '../../client/transport';
+import { pathTo } from '../../client/requests';
 import { defined } from '../../job/envelope/fields';
 import { type Arguments, action, integer, json, limitOf, type Result, resource, type Session } from '../command';
 import { type Fact, facts } from '../output';

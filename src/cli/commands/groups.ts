@@ -1,6 +1,6 @@
 import type { TocsinClient } from '../../client/client';
 import type { QueueGroupDetail, QueueGroupsSeen, QueueOverview } from '../../client/queue-config';
-import { pathTo } from '../../client/transport';
+import { pathTo } from '../../client/requests';
 import { didYouMean } from '../../job/near-miss';
 import { NotFoundError } from '../../producer/errors';
 import { action, integer, limitOf, type Result, resource, type Session } from '../command';

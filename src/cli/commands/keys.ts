@@ -1,5 +1,5 @@
 import type { ApiKey, ApiKeyCreated } from '../../client/keys';
-import { pathTo } from '../../client/transport';
+import { pathTo } from '../../client/requests';
 import type { Duration } from '../../job/wire';
 import { action, list, resource } from '../command';
 import { timeText } from '../output';

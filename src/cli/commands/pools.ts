@@ -1,7 +1,7 @@
 import { InvalidArgumentError } from 'commander';
 import type { QueuePool, SchedulingStats } from '../../client/pools';
 import type { RateLimitStatus } from '../../client/rate-limits';
-import { pathTo } from '../../client/transport';
+import { pathTo } from '../../client/requests';
 import { own } from '../../job/own';
 import { action, integer, list, type Result, resource, type Session } from '../command';
 import { bodyOf, FILE, listed, removal, shown, tableOf } from '../resource';

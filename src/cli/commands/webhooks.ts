@@ -1,5 +1,5 @@
 import type { Alert } from '../../client/alerts';
-import { pathTo } from '../../client/transport';
+import { pathTo } from '../../client/requests';
 import type { Webhook, WebhookDelivery, WebhookFormat } from '../../client/webhooks';
 import { defined } from '../../job/envelope/fields';
 import { action, limitOf, list, oneOf, resource, type Session } from '../command';

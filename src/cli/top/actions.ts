@@ -1,5 +1,5 @@
 /** The actions on each kind of item, their keys and requests. A user without its scope does not see an action. */
-import { pathTo } from '../../client/transport';
+import { pathTo } from '../../client/requests';
 import type { Scope } from '../../job/access';
 import type { Write } from './api';
 import type { Thing } from './page';

@@ -1,5 +1,5 @@
 /** Does what the model asks for: loads, counts, acts. Failures come back as words. */
-import { pathTo } from '../../client/transport';
+import { pathTo } from '../../client/requests';
 import { own } from '../../job/own';
 import { TocsinError, UnauthorizedError } from '../../producer/errors';
 import { failureOf } from '../failure';

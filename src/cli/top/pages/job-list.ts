@@ -1,7 +1,7 @@
 /** Jobs in rows. Events change the rows that are shown; new jobs are only counted, so that nothing jumps. */
 import type { QueueEvent } from '../../../client/follow';
 import type { JobSummary } from '../../../client/jobs';
-import { pathTo } from '../../../client/transport';
+import { pathTo } from '../../../client/requests';
 import type { JobItems } from '../../../contract/jobs';
 import type { Named } from '../../../producer/names';
 import { JOBS, type Column as ViewColumn } from '../../views';

@@ -1,4 +1,4 @@
-import { pathTo } from '../../../client/transport';
+import { pathTo } from '../../../client/requests';
 import type { InspectedJob, JobStory } from '../../../contract/jobs';
 import type { Named } from '../../../producer/names';
 import { whenText } from '../../output';

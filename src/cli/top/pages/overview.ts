@@ -1,8 +1,8 @@
 import type { Alert } from '../../../client/alerts';
 import type { QueueEvent } from '../../../client/follow';
 import type { MaintenanceState } from '../../../client/maintenance';
+import { pathTo } from '../../../client/requests';
 import type { TargetStatus } from '../../../client/targets';
-import { pathTo } from '../../../client/transport';
 import type { WorkerCounts } from '../../../client/workers';
 import type { QueueStanding } from '../../../contract/queues';
 import type { Named } from '../../../producer/names';

@@ -1,4 +1,4 @@
-import { pathTo } from '../../../client/transport';
+import { pathTo } from '../../../client/requests';
 import { wired } from '../../../producer/names';
 import { readable } from '../../output';
 import { JOB_STATES } from '../../views';

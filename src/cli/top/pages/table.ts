@@ -2,8 +2,8 @@
 
 import type { FailureGroup, FailureGroups } from '../../../client/failures';
 import type { QueueEvent } from '../../../client/follow';
+import { pathTo } from '../../../client/requests';
 import type { TargetStatus } from '../../../client/targets';
-import { pathTo } from '../../../client/transport';
 import type { WorkerList } from '../../../contract/workers';
 import type { WorkflowStatus } from '../../../contract/workflows';
 import { type Named, wireName } from '../../../producer/names';
