@@ -1,5 +1,5 @@
 /** How a command fails: one line, one hint, an exit code. Never a stack. */
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { defined } from '../job/envelope/fields';
 import { own } from '../job/own';
@@ -86,6 +86,24 @@ export function readText(file: string, hint?: string): string {
     return readFileSync(file, 'utf8');
   } catch (error) {
     throw new CliError(`${file} cannot be read: ${reasonOf(error)}.`, hint);
+  }
+}
+
+/**
+ * Makes a folder and its parents. Not by Node's `recursive`, which never returns where a file system denies that a
+ * folder to make exists, as `/proc` does. @param mode of each that is made @throws {CliError}
+ */
+export function makeFolder(path: string, mode?: number): void {
+  if (existsSync(path)) return;
+  makeFolder(dirname(path), mode);
+  try {
+    mkdirSync(path, mode);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    // Another process made it meanwhile.
+    if (code === 'EEXIST' && existsSync(path)) return;
+    const why = code === 'ENOENT' ? 'its file system takes no new folders' : reasonOf(error);
+    throw new CliError(`The folder ${path} cannot be created: ${why}.`, 'Name another one.', 'not_written');
   }
 }
 

@@ -18,7 +18,6 @@ import type {
 } from './pull-types';
 import type { Exchanged, FetchOptions, Held, ReleaseOptions, WorkerConnection } from './puller';
 import type { Address } from './pulse';
-import type { QueueSocketEvents } from './queue-socket';
 import {
   type EndedJob,
   type JobFailure,
@@ -36,7 +35,7 @@ import {
 import { pathTo, type Requests } from './requests';
 import type { RunnableHandlers, RunOptions, runPuller } from './run';
 import { createTokens } from './tokens';
-import { PROTOCOL, type QueueSocket, WorkerChannel } from './worker-channel';
+import { PROTOCOL, type QueueSocket, type QueueSocketEvents, WorkerChannel } from './worker-channel';
 
 const textsOf = (reports: readonly SentReport[]) => reports.map(({ text }) => text).join(',');
 const idsOf = (reports: readonly SentReport[]) => reports.map(({ jobId }) => jobId);

@@ -8,9 +8,8 @@ import type { JobEnvelope } from '../producer/envelope';
 import type { ClientOptions } from './options';
 import type { HeartbeatAnswer, Wanted } from './pull-types';
 import type { Address } from './pulse';
-import type { QueueSocketEvents } from './queue-socket';
 import type { Held, Note, ReportOutcome, SentReport } from './report';
-import type { QueueSocket } from './worker-channel';
+import type { QueueSocket, QueueSocketEvents } from './worker-channel';
 
 export type { Held };
 

@@ -6,9 +6,8 @@
  */
 import type { HeartbeatAnswer } from './pull-types';
 import type { Puller } from './puller';
-import type { QueueSocketHost } from './queue-socket';
 import type { ReportOutcome, SentReport } from './report';
-import { SocketKeeper } from './socket-keeper';
+import { type QueueSocketHost, SocketKeeper } from './socket-keeper';
 
 /** Most queues that have a socket each; a worker of more queues fetches. */
 const MAX_QUEUES = 10;

@@ -5,11 +5,10 @@ import type { HandlerEntry, HandlerFunction } from '../handler/types';
 import type { HandlerWorker } from '../handler/worker-types';
 import { ignoreRejection, messageOf } from '../job/thrown';
 import { namesOf, refuseUnknown } from '../producer/known';
-import { LOG_AFTER_MS } from './pull-voice';
 import type { Puller } from './puller';
 import { isPool } from './queue-sockets';
 import { HEARTBEATS_IN_A_LEASE, Runner } from './runner';
-import type { Leases } from './running-jobs';
+import { type Leases, LOG_AFTER_MS } from './running-jobs';
 import { Threads } from './threads';
 
 /** Handlers by job type: functions of `(job, ctx)`, as in a handler Worker. `'*'` takes all other types. */

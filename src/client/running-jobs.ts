@@ -1,15 +1,16 @@
 /** The jobs that a worker runs: each is run by its handler and reported, unless it is stopped. */
+
 import type { Host } from '../handler/host';
 import type { DeliveryOutcome, HandlerDelivery } from '../handler/protocol';
 import { runAll } from '../handler/run-all';
 import type { Runnable } from '../handler/runnable';
 import { Deadlines } from '../handler/time-limit';
 import { Backoff, type Changes, wait } from '../handler/timing';
+import type { Voice } from '../handler/voice';
 import type { JobEnvelope } from '../producer/envelope';
 import { TocsinError } from '../producer/errors';
 import { wasCancelled } from './answers';
 import type { HeartbeatAnswer } from './pull-types';
-import { pullVoice } from './pull-voice';
 import type { Held, Puller } from './puller';
 import type { ReportGatherer } from './report-gatherer';
 import { aborted, DRAINING, RunningJob } from './running-job';
@@ -33,6 +34,9 @@ const HOLD_MS = 250;
 
 /** How much the last run counts in the mean of their times. */
 const LAST_COUNTS = 0.1;
+
+/** How long log lines are gathered, in ms: longer than for a pushed job, because a request costs more than a line. */
+export const LOG_AFTER_MS = 5_000;
 
 /** How long leases are, in ms. */
 export interface Leases {
@@ -338,4 +342,32 @@ function unhandledBy(type: string): DeliveryOutcome {
 /** How long to wait before the next try, in ms: not less than the server asks for. */
 export function pauseAfter(error: unknown, backoff: Backoff): number {
   return Math.max(backoff.next(), error instanceof TocsinError ? (error.retryAfterMs ?? 0) : 0);
+}
+
+/** @param cancelled called when the job was cancelled @param complain receives errors that no one awaits */
+export function pullVoice(
+  puller: Puller,
+  reports: Pick<ReportGatherer, 'progress' | 'checkpoint' | 'step' | 'stream' | 'keepsOrder'>,
+  job: Held,
+  cancelled: () => void,
+  complain: (error: unknown) => void,
+): Voice {
+  return {
+    ...{ durable: 'now', logAfterMs: LOG_AFTER_MS },
+    log: (lines) => void puller.log(job, lines).catch(complain),
+    progress: async (report) => {
+      const answer = await reports.progress(job, report);
+      if (answer.cancelled) cancelled();
+    },
+    checkpoint: (state) => reports.checkpoint(job, state),
+    record: (name, record) => reports.step(job, name, record),
+    recall: (name) => puller.recall(job, name),
+    signalUrl: (asked) => puller.signalUrl(job, asked),
+    keepsOrder: () => reports.keepsOrder(job),
+    stream: (message) => reports.stream(job, message),
+    enqueue: async (jobs) => {
+      const [job] = jobs;
+      return jobs.length === 1 && job ? [await puller.enqueue(job)] : await puller.enqueueMany(jobs);
+    },
+  };
 }

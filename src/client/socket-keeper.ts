@@ -4,17 +4,28 @@
  */
 
 import { atMost, wait } from '../handler/timing';
+import type { JobEnvelope } from '../producer/envelope';
 import type { TocsinError } from '../producer/errors';
 import { Arriving, byCall } from './arriving';
-import type { HeartbeatAnswer } from './pull-types';
+import type { HeartbeatAnswer, Wanted } from './pull-types';
 import type { Puller } from './puller';
-import type { QueueSocketHost } from './queue-socket';
 import { Redial } from './redial';
 import type { ReportOutcome, SentReport } from './report';
-import { LONGEST_MESSAGE, type QueueSocket } from './worker-channel';
+import { LONGEST_MESSAGE, type QueueSocket, type QueueSocketEvents } from './worker-channel';
 
 /** How long the answer to a heartbeat may take, in ms: a connection may be gone without a word. */
 const SILENT_MS = 10_000;
+
+/** What sockets need of the running worker. */
+export interface QueueSocketHost extends Pick<QueueSocketEvents, 'directive' | 'taken'> {
+  wanted(): Wanted;
+  /** How many jobs more of a queue may run, whatever else runs. */
+  roomIn(queue: string): number;
+  jobs(jobs: JobEnvelope[]): void;
+  complain(error: unknown): void;
+  /** Something has changed: there may be room, or no connection any more. */
+  changed(): void;
+}
 
 export class SocketKeeper {
   #channel: QueueSocket | undefined;

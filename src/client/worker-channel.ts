@@ -1,12 +1,14 @@
 /** The socket of a worker to its queue, subprotocol `tocsin.worker.v1`: the messages of both sides. */
+
 import type { QueueMessage } from '../contract/worker-socket';
-import { unanswered } from '../producer/errors';
+import type { JobEnvelope } from '../producer/envelope';
+import { type TocsinError, unanswered } from '../producer/errors';
 import { type Named, named } from '../producer/names';
 import { shaped } from './answers';
 import type { SocketLike } from './dial';
 import type { HeartbeatAnswer } from './pull-types';
-import type { QueueSocketEvents } from './queue-socket';
 import { outcomesOf, type ReportOutcome, refusalOf, type SentReport } from './report';
+import type { Directive } from './workers';
 
 export const PROTOCOL = 'tocsin.worker.v1';
 
@@ -15,6 +17,18 @@ export const LONGEST_MESSAGE = 256 * 1024;
 
 /** Acknowledges after this many characters, unless another message does so. */
 const READ_EVERY = 256 * 1024;
+
+/** What a socket between a worker and its queue reports, and asks of the worker. */
+export interface QueueSocketEvents {
+  jobs(jobs: JobEnvelope[]): void;
+  /** An attempt was ended by others. */
+  taken(jobId: string, why: 'cancelled' | 'lost'): void;
+  directive(state: Directive): void;
+  /** The queue could not hand out jobs: it must be notified again what the worker is ready for. */
+  refused(error: TocsinError): void;
+  /** The connection is over, unless it was closed from here. */
+  lost(): void;
+}
 
 /** A connection as its users see it. */
 export type QueueSocket = Pick<WorkerChannel, keyof WorkerChannel>;

@@ -1,10 +1,9 @@
 /** The sockets of a worker to its queues share one budget. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Puller } from '../../src/client/puller';
-import type { QueueSocketEvents } from '../../src/client/queue-socket';
 import { QueueSockets } from '../../src/client/queue-sockets';
 import { refusalOf, type SentReport } from '../../src/client/report';
-import type { QueueSocket } from '../../src/client/worker-channel';
+import type { QueueSocket, QueueSocketEvents } from '../../src/client/worker-channel';
 
 const never = (): Promise<never> => new Promise(() => undefined);
 

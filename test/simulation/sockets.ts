@@ -1,6 +1,5 @@
 /** Hibernating sockets: the runtime holds them and what is attached to them, whatever becomes of the object. */
-import type { QueueSocketEvents } from '../../src/client/queue-socket';
-import { WorkerChannel } from '../../src/client/worker-channel';
+import { type QueueSocketEvents, WorkerChannel } from '../../src/client/worker-channel';
 import { ApiError, unavailable } from '../../src/job/errors';
 import { renderHeartbeat } from '../../src/job/worker/heartbeat';
 import type { OpenQueue } from '../../src/queue/features/pull/socket/socket-claims';

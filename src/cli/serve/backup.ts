@@ -18,8 +18,7 @@ import { basename, dirname, join, resolve, sep } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { version } from '../../../package.json';
 import { isObject, parseObject } from '../../job/envelope/fields';
-import { CliError, notWritten } from '../failure';
-import { makeFolder } from '../make-folder';
+import { CliError, makeFolder, notWritten } from '../failure';
 import { openDoor } from './door';
 import {
   FORMAT,

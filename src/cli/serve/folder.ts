@@ -7,8 +7,7 @@ import { existsSync, readdirSync, readFileSync, realpathSync, renameSync, statSy
 import { join, resolve } from 'node:path';
 import { isObject } from '../../job/envelope/fields';
 import { own } from '../../job/own';
-import { CliError } from '../failure';
-import { makeFolder } from '../make-folder';
+import { CliError, makeFolder } from '../failure';
 import { isWindows } from './local-socket';
 
 /** Of the folder and of backups. */
