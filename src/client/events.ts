@@ -1,9 +1,8 @@
 import type { Moment } from '../producer/job';
 import { listOf, member } from './answers';
-import { checked } from './conditions';
 import { type Following, type FollowOptions, type FollowQuery, follow, type QueueEvent } from './follow';
 import { byCursor, type ListOptions, parametersFrom } from './pages';
-import type { Requests } from './requests';
+import { checked, type Requests } from './requests';
 
 export interface EventQuery {
   queue?: string | readonly string[];

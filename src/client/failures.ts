@@ -2,9 +2,8 @@ import type * as contract from '../contract/failures';
 import { jsonOf, type Moment } from '../producer/job';
 import type { Named } from '../producer/names';
 import { type BulkOptions, type BulkResult, summaryOf, waitParameter } from './bulk';
-import { checked } from './conditions';
 import { parametersFrom } from './pages';
-import { pathTo, type Requests } from './requests';
+import { checked, pathTo, type Requests } from './requests';
 
 /** A dead letter, discarded otherwise, or waiting for its next attempt. */
 export type FailureState = contract.FailureState;

@@ -3,10 +3,9 @@ import { messageOf } from '../job/thrown';
 import { AbortedError, aborted, NotFoundError, TocsinError, unanswered } from '../producer/errors';
 import { type Named, named } from '../producer/names';
 import { malformed } from './answers';
-import { checked } from './conditions';
 import { messagesOf, type StreamMessage } from './event-stream';
 import { parametersFrom } from './pages';
-import { pathTo } from './requests';
+import { checked, pathTo } from './requests';
 import { pause, type Retrier } from './retry';
 import type { Open } from './transport';
 

@@ -3,8 +3,7 @@
 import { type Moment, momentText } from '../producer/job';
 import { wireName } from '../producer/names';
 import { listOf, member } from './answers';
-import { checked } from './conditions';
-import { pathTo, type Requests } from './requests';
+import { checked, pathTo, type Requests } from './requests';
 import type { Send } from './transport';
 
 export interface ListOptions {

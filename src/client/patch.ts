@@ -6,7 +6,7 @@ import { type Moment, momentText, relativeText, type StepOptions } from '../prod
 import { refuseUnknown } from '../producer/known';
 import type { Camel } from '../producer/names';
 import { type ClientOption, clientOptionsThat } from '../producer/options';
-import { invalid } from './conditions';
+import { invalid } from './requests';
 
 /** Members replace those of the job's own policy, `null` removes them (`maxInterval: null`: no cap). */
 export type RetryChange = { [K in keyof RetryPolicy]?: RetryPolicy[K] | null };

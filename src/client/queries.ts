@@ -5,7 +5,7 @@ import type { JobState } from '../job/states';
 import type { Duration } from '../producer/envelope';
 import { type Moment, momentText } from '../producer/job';
 import { wireName } from '../producer/names';
-import { checked, invalid } from './conditions';
+import { checked, invalid } from './requests';
 
 export type Scalar = string | number | boolean | null;
 

@@ -3,7 +3,6 @@ import { NotFoundError } from '../producer/errors';
 import { jsonOf } from '../producer/job';
 import { listOf, member, shaped } from './answers';
 import { ageText, purgedOf, waitParameter } from './bulk';
-import { checked } from './conditions';
 import {
   type ExportOptions,
   exportQueue,
@@ -33,7 +32,7 @@ import type {
   QueueState,
   QueueSummary,
 } from './queue-config';
-import { pathTo, type Requests } from './requests';
+import { checked, pathTo, type Requests } from './requests';
 import type { Open } from './transport';
 
 /** The path of the settings that hold for queues without their own. */

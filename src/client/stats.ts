@@ -1,9 +1,8 @@
 import type * as contract from '../contract/stats';
 import type { Moment } from '../producer/job';
 import type { Named } from '../producer/names';
-import { checked } from './conditions';
 import { parametersFrom } from './pages';
-import type { Requests } from './requests';
+import { checked, type Requests } from './requests';
 
 export type Throughput = Named<contract.Throughput>;
 

@@ -1,8 +1,7 @@
 /** The handler Workers that jobs are pushed to, through the client. */
 import type * as contract from '../contract/targets';
 import type { Named } from '../producer/names';
-import { checked } from './conditions';
-import { pathTo, type Requests } from './requests';
+import { checked, pathTo, type Requests } from './requests';
 
 /** Does a handler take its calls? `paused`: tried again within seconds; `stopped`: within a minute. */
 export type TargetState = contract.TargetState;

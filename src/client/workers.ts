@@ -1,9 +1,8 @@
 import type * as contract from '../contract/workers';
 import { jsonOf } from '../producer/job';
 import type { Named } from '../producer/names';
-import { checked } from './conditions';
 import { byCursor, type ListOptions } from './pages';
-import { pathTo, type Requests } from './requests';
+import { checked, pathTo, type Requests } from './requests';
 
 /** What a worker must do: continue; finish and take no more; finish and end. */
 export type Directive = contract.Directive;

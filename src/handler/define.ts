@@ -10,7 +10,7 @@ import { RUNNABLE, type Runnable, runnable } from './runnable';
 import { serveRuns } from './thread';
 import { Deadlines } from './time-limit';
 import type { ExecutionContextLike, HandlerDefinition, HandlerFunction } from './types';
-import { AnswerVoice } from './voice';
+import { answerVoice } from './voice';
 import type { Handlers, HandlerWorker, InferredEntry, KnownSettings, WorkerOptions } from './worker-types';
 
 /** Characters of entries that wait for the others of their batch. */
@@ -183,7 +183,7 @@ async function deliver(
     return answered(writeAnswer(await runDelivery(parsed.delivery, registry, { ...around, control })), version);
   }
   const voice: Host['voice'] = ({ deliveryId = '' }, notes) =>
-    control ? lineVoice(control.line, deliveryId) : new AnswerVoice('never', notes, newId);
+    control ? lineVoice(control.line, deliveryId) : answerVoice('never', notes, newId);
   const host: Host = { ...around, control, voice, deadlines: new Deadlines() };
   const runs = runAll(parsed.deliveries, registry, host);
   const entries = runs.map(async (run, at) => writeAnswer(await run, parsed.deliveries[at]?.deliveryId));

@@ -20,7 +20,7 @@ import { AT_ONCE } from './step-rules';
 import { Steps, type Suspension } from './steps';
 import { TimeLimit } from './time-limit';
 import type { HandlerContext } from './types';
-import { AnswerVoice, Notes, type Voice } from './voice';
+import { answerVoice, Notes, type Voice } from './voice';
 import { withinLimits } from './within-limits';
 
 /** Chooses the ids of jobs that are enqueued with an answer. */
@@ -47,7 +47,7 @@ export async function runDelivery(
     return outcome as DeliveryOutcome;
   }
   const notes = new Notes();
-  const voice: Voice = host.voice?.(delivery, notes) ?? new AnswerVoice('with the answer', notes, newId);
+  const voice: Voice = host.voice?.(delivery, notes) ?? answerVoice('with the answer', notes, newId);
   const journal = new Journal(voice.log?.bind(voice), voice.logAfterMs);
   const limit = timeoutOf(delivery, registration, host.limits ?? PUSHED);
   const aborter = new RunSignal(host.call);

@@ -105,44 +105,31 @@ export class Notes {
 }
 
 /** Reports with the answer alone. Where an open call can be had, the run asks for one for what must be durable. */
-export class AnswerVoice implements Voice {
-  constructor(
-    readonly durable: 'with the answer' | 'never',
-    private readonly notes: Notes,
-    private readonly newId: (queue: string) => string,
-  ) {}
+export function answerVoice(
+  durable: 'with the answer' | 'never',
+  notes: Notes,
+  newId: (queue: string) => string,
+): Voice {
+  return {
+    durable,
+    progress: async (progress) => void Object.assign(notes, { progress }),
+    checkpoint: async (state) => void Object.assign(notes, { checkpoint: { state } }),
+    record: async (name, record) => void notes.step(name, record),
+    stream: async (message) => notes.stream(message),
+    enqueue: async (jobs) => jobs.map((job) => enqueuedLater(job, notes, newId)),
+  };
+}
 
-  async progress(report: Progress): Promise<void> {
-    this.notes.progress = report;
-  }
-
-  async checkpoint(state: unknown): Promise<void> {
-    this.notes.checkpoint = { state };
-  }
-
-  async record(name: string, record: StepRecord): Promise<undefined> {
-    this.notes.step(name, record);
-  }
-
-  async stream(message: StreamMessage): Promise<void> {
-    this.notes.stream(message);
-  }
-
-  async enqueue(jobs: readonly ChildJob[]): Promise<JobEnvelope[]> {
-    return jobs.map((job) => this.#enqueueOne(job));
-  }
-
-  /** The job is made when the answer arrives; its id is chosen here. */
-  #enqueueOne(job: ChildJob): JobEnvelope {
-    const options = (job.options ?? {}) as Record<string, unknown>;
-    const queue = typeof options.queue === 'string' ? options.queue : DEFAULT_QUEUE;
-    const child = { ...job, id: typeof job.id === 'string' ? job.id : this.newId(queue) };
-    this.notes.children.push(child);
-    const { type, args, meta } = child as Partial<JobEnvelope>;
-    const { priority = 0 } = options;
-    const own = { id: child.id, type, args, meta, queue, priority, state: 'available', attempt: 0 } as JobEnvelope;
-    addKept(own, child);
-    addKept(own, options);
-    return own;
-  }
+/** The job is made when the answer arrives; its id is chosen here. */
+function enqueuedLater(job: ChildJob, notes: Notes, newId: (queue: string) => string): JobEnvelope {
+  const options = (job.options ?? {}) as Record<string, unknown>;
+  const queue = typeof options.queue === 'string' ? options.queue : DEFAULT_QUEUE;
+  const child = { ...job, id: typeof job.id === 'string' ? job.id : newId(queue) };
+  notes.children.push(child);
+  const { type, args, meta } = child as Partial<JobEnvelope>;
+  const { priority = 0 } = options;
+  const own = { id: child.id, type, args, meta, queue, priority, state: 'available', attempt: 0 } as JobEnvelope;
+  addKept(own, child);
+  addKept(own, options);
+  return own;
 }

@@ -10,7 +10,7 @@ import { momentOf, type RunRecord, type StepRecord } from '../handler/step-rules
 import { jsonCopy } from '../handler/text';
 import type { Job, UndoneJob } from '../handler/types';
 import {
-  AnswerVoice,
+  answerVoice,
   type ChildJob,
   type Notes,
   type SignalUrlAsked,
@@ -154,7 +154,7 @@ class Recorder implements Voice {
   /** By name, as far as the last execution of the writer wrote. */
   readonly streams: Record<string, unknown[]> = Object.create(null);
   state: unknown;
-  readonly #answer: AnswerVoice;
+  readonly #answer: Voice;
 
   /** @param now the queue's time, epoch ms */
   constructor(
@@ -166,7 +166,7 @@ class Recorder implements Voice {
     // Names are the handler's choice, such as `constructor`.
     this.steps = Object.assign(Object.create(null), stepsOf(job));
     this.state = job.checkpoint?.state;
-    this.#answer = new AnswerVoice('with the answer', notes, newId);
+    this.#answer = answerVoice('with the answer', notes, newId);
   }
 
   async progress(report: Progress): Promise<void> {

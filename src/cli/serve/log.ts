@@ -44,16 +44,12 @@ export class Log {
     }
   }
 
-  info(message: string, more?: object): void {
-    this.line('info', 'serve', message, more);
-  }
+  readonly info = this.ofProgram('info');
+  readonly warn = this.ofProgram('warn');
+  readonly error = this.ofProgram('error');
 
-  warn(message: string, more?: object): void {
-    this.line('warn', 'serve', message, more);
-  }
-
-  error(message: string, more?: object): void {
-    this.line('error', 'serve', message, more);
+  private ofProgram(level: Level) {
+    return (message: string, more?: object): void => this.line(level, 'serve', message, more);
   }
 
   /** Reads what the runtime prints, in pieces of any size. @param received gets each message of the runtime itself */
