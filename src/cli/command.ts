@@ -190,12 +190,16 @@ export function list(text: string, before: string[] = []): string[] {
 }
 
 /** A list of known words. @param what one of them is, such as `a state`; `plural` names all of them */
-export function listOf<const T extends string>(known: readonly T[], what: string, plural: string) {
+function listOf<const T extends string>(known: readonly T[], what: string, plural: string) {
   return (text: string, before: T[] = []): T[] => [
     ...before,
     ...list(text).map((word) => oneOf(known, what, plural)(word)),
   ];
 }
+
+/** The flag `--state` of a list. @param what it lists, such as `jobs` @param one such as `a state of a workflow` */
+export const stateOf = <const T extends string>(states: readonly T[], what: string, one: string) =>
+  ['--state <state>', `only ${what} in this state: ${states.join(', ')}`, listOf(states, one, 'States')] as const;
 
 /** One of known words. @throws {CliError} */
 export function oneOf<const T extends string>(known: readonly T[], what: string, plural: string) {

@@ -1,6 +1,6 @@
 import type { FailureGroup } from '../../client/failures';
 import type { JobEnvelope } from '../../producer/envelope';
-import { action, condition, limitOf, list, listOf, resource } from '../command';
+import { action, condition, limitOf, list, resource, stateOf } from '../command';
 import { CliError, usageError } from '../failure';
 import { BULK_WAIT, listed, tableOf } from '../resource';
 import { columns, FAILURES, since } from '../views';
@@ -12,11 +12,7 @@ const GROUPS = [...columns<FailureGroup>({ FINGERPRINT: 'fingerprint' }), ...FAI
 const CONDITIONS = {
   queue: ['--queue <name>', 'only this queue; a list, or several times', list],
   type: ['--type <type>', 'only this job type; * matches anything', list],
-  state: [
-    '--state <state>',
-    `only jobs in this state: ${STATES.join(', ')}`,
-    listOf(STATES, 'a state of a failure', 'States'),
-  ],
+  state: stateOf(STATES, 'jobs', 'a state of a failure'),
 } as const;
 
 const SINCE = [

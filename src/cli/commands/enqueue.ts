@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { MAX_DURATION_MS } from '../../job/duration';
 import { isObject } from '../../job/envelope/fields';
 import { jsonOrText } from '../../job/text';
 import { WaitTimeoutError } from '../../producer/errors';
@@ -18,8 +19,6 @@ function object(flag: string) {
   };
 }
 
-const MAX_LEASE_MS = 36_500 * 86_400_000;
-
 const NAMED: { readonly [Name in ClientOption]?: Flag } = {
   queue: ['--queue <name>', 'queue (default: default)'],
   priority: ['--priority <n>', 'priority from -100 to 100, higher first', integer(-100, 100)],
@@ -27,7 +26,7 @@ const NAMED: { readonly [Name in ClientOption]?: Flag } = {
   delayUntil: ['--at <time>', 'time of the first run: RFC 3339'],
   expiresAt: ['--expires-at <time>', 'the job must not start at or after this time: RFC 3339'],
   timeoutMs: ['--timeout <ms>', 'timeout of an attempt, in ms', integer(1, 86_400_000)],
-  visibilityTimeoutMs: ['--visibility-timeout <ms>', 'length of a lease, in ms', integer(1, MAX_LEASE_MS)],
+  visibilityTimeoutMs: ['--visibility-timeout <ms>', 'length of a lease, in ms', integer(1, MAX_DURATION_MS)],
   retry: ['--retry <json>', 'retry policy: a JSON object', object('--retry')],
   maxAttempts: ['--max-attempts <n>', 'maximum number of attempts', integer(0, 1_000_000)],
   meta: ['--meta <json>', 'metadata of the job: a JSON object', object('--meta')],

@@ -2,7 +2,7 @@ import type { TocsinClient } from '../../client/client';
 import type { JobPatch } from '../../client/patch';
 import type { Duration, JobEnvelope } from '../../producer/envelope';
 import { TocsinError } from '../../producer/errors';
-import { type Action, action, condition, limitOf, list, listOf, type Result, type Session } from '../command';
+import { type Action, action, condition, limitOf, list, type Result, type Session, stateOf } from '../command';
 import { CliError, failureOf } from '../failure';
 import { table } from '../output';
 import { listed } from '../resource';
@@ -10,11 +10,7 @@ import { JOB_STATES, JOBS } from '../views';
 
 const FLAGS = {
   queue: ['--queue <name>', 'only this queue; a list, or several times', list],
-  state: [
-    '--state <state>',
-    `only jobs in this state: ${JOB_STATES.join(', ')}`,
-    listOf(JOB_STATES, 'a state', 'States'),
-  ],
+  state: stateOf(JOB_STATES, 'jobs', 'a state'),
   type: ['--type <type>', 'only this type; * matches anything', list],
   tags: ['--tag <tag>', 'only jobs with this tag', list],
   group: ['--group <name>', 'only jobs of this group', condition],

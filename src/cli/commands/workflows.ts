@@ -5,7 +5,7 @@ import {
   type WorkflowStep,
   workflowOf,
 } from '../../client/workflows';
-import { action, limitOf, listOf, type Result, resource, type Session } from '../command';
+import { action, limitOf, type Result, resource, type Session, stateOf } from '../command';
 import { listed, readObject, shown, tableOf } from '../resource';
 import { type Column, columns, since, WORKFLOWS } from '../views';
 
@@ -31,11 +31,7 @@ const PROGRESS: readonly Column<WorkflowProgress['steps'][number]>[] = [
 ];
 
 const FLAGS = {
-  state: [
-    '--state <state>',
-    `only workflows in this state: ${STATES.join(', ')}`,
-    listOf(STATES, 'a state of a workflow', 'States'),
-  ],
+  state: stateOf(STATES, 'workflows', 'a state of a workflow'),
   limit: limitOf('workflows'),
 } as const;
 

@@ -1,4 +1,5 @@
 /** What jobs and schedulers of BullMQ mean here. Pure: what Redis holds in, what is sent out. */
+import { MAX_DURATION_MS } from '../../job/duration';
 import type { RetryPolicy } from '../../producer/envelope';
 import { type Finding, FOR_A_TIME, type FoundSchedule, inRange, type Mapped, ranOf, readJson, readOne } from './found';
 
@@ -38,9 +39,6 @@ export const REMARKS = {
 
 type Remark = keyof typeof REMARKS;
 
-/** The longest delay that is written, ms. */
-const MAX_DELAY_MS = 36_500 * 86_400_000;
-
 /** The policy and its remarks. @param made runs behind the job; its delays continue from there */
 export function retryOf({ attempts, backoff }: Options, made: number): Mapped<Remark> {
   const maxAttempts = Math.max(1, (attempts ?? 1) - made);
@@ -51,7 +49,7 @@ export function retryOf({ attempts, backoff }: Options, made: number): Mapped<Re
   const retry: RetryPolicy = {
     maxAttempts,
     backoffStrategy: delay === 0 ? 'none' : type === 'fixed' ? 'constant' : 'exponential',
-    ...(delay > 0 && { initialInterval: type === 'fixed' ? delay : Math.min(delay * 2 ** made, MAX_DELAY_MS) }),
+    ...(delay > 0 && { initialInterval: type === 'fixed' ? delay : Math.min(delay * 2 ** made, MAX_DURATION_MS) }),
     ...(delay > 0 && type === 'exponential' && { backoffCoefficient: 2, maxInterval: null }),
     jitter: jitter > 0 ? { kind: 'multiply', min: 1 - jitter, max: 1 } : false,
   };

@@ -7,7 +7,7 @@ import { connect } from 'node:net';
 import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { setTimeout as pause } from 'node:timers/promises';
-import { atMost } from '../../handler/timing';
+import { atMost, Changes } from '../../handler/timing';
 import { CliError } from '../failure';
 import type { StateFolder } from './folder';
 import { byLine, reach } from './local-socket';
@@ -105,12 +105,9 @@ export class Runtime {
   /** Pauses it until {@link release}; one that is not running is not started meanwhile. @returns its number */
   async hold(): Promise<number> {
     if (this.held) throw new CliError('Another backup is being made.');
-    let release: () => void = () => undefined;
-    const released = new Promise<void>((resolve) => {
-      release = resolve;
-    });
     const id = ++this.holds;
-    this.held = { id, released, release };
+    const changes = new Changes();
+    this.held = { id, released: changes.next(), release: () => changes.notify() };
     const { child } = this;
     if (!child?.pid) return id;
     child.kill('SIGSTOP');

@@ -1,7 +1,6 @@
 import type { QueueEvent } from '../../client/follow';
 import { parametersFrom } from '../../client/pages';
 import type { Scope } from '../../job/access';
-import { defined } from '../../job/envelope/fields';
 import { lengthText, whenText } from '../output';
 import type { Layout, Column as ViewColumn } from '../views';
 import { JOB_STATES } from '../views';
@@ -45,9 +44,8 @@ export interface Row {
   opens?: PagePlace;
 }
 
-export interface Column extends Omit<Layout, 'is'> {
+export interface Column extends Layout {
   label: string;
-  rank: number;
 }
 
 /** Left out where the value is undefined. */
@@ -104,7 +102,7 @@ export function listOf<Item>(
   about: (item: Item) => Omit<Row, 'cells'>,
 ): Pick<Listing, 'columns' | 'rows'> {
   return {
-    columns: columns.map(([label, , { rank = 0, end, most } = {}]) => defined({ label, rank, end, most })),
+    columns: columns.map(([label, , layout]) => ({ label, ...layout })),
     rows: items.map((item) => ({
       ...about(item),
       cells: columns.map(([, cell, layout]) => cellOf(cell(item, now), layout?.is)),

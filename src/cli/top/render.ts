@@ -144,7 +144,7 @@ function shapeOf(columns: readonly Column[], rows: readonly Row[], width: number
       if (!kept[place]) return sum;
       return sum + GAP + (isLast(place) && !columns[place]?.end ? Math.min(one, LEAST_LAST) : one);
     }, margin - GAP);
-  const byRank = columns.map(({ rank }, place) => ({ rank, place })).sort((a, b) => b.rank - a.rank);
+  const byRank = columns.map(({ rank = 0 }, place) => ({ rank, place })).sort((a, b) => b.rank - a.rank);
   for (const { rank, place } of byRank) {
     if (need() <= width) break;
     if (rank > 0) kept[place] = false;

@@ -27,8 +27,8 @@ export const job = definePage<Story>({
       columns: [
         { label: 'WHEN', rank: 1 },
         { label: 'AFTER', end: true, rank: 2 },
-        { label: 'WHAT', rank: 0 },
-        { label: 'DETAIL', rank: 0 },
+        { label: 'WHAT' },
+        { label: 'DETAIL' },
       ],
       rows: [...story.timeline.map((entry, index) => entryRow(entry, index, story, now)), ...childRows(story, now)],
       empty: 'No attempts yet.',
