@@ -33,38 +33,35 @@ import type { Send } from './transport';
 /** The trace of an enqueue, as `traceparent` and `tracestate` have it; empty when there is none. */
 type TraceHeaders = Readonly<Record<string, string>>;
 
-/** Makes a span of each enqueue; without OpenTelemetry it does nothing. */
-class Tracing {
-  constructor(private readonly otel: OpenTelemetry | undefined) {}
-
-  /** Runs an enqueue in its own span. @param queues of its jobs, in order @param send gets the trace of its jobs */
-  async enqueue<T>(
-    queues: readonly string[],
-    send: (trace: TraceHeaders) => Promise<T>,
-    idsOf: (answer: T) => readonly string[],
-    isBatch = queues.length > 1,
-  ): Promise<T> {
-    if (!this.otel) return await send({});
-    const { context, trace } = this.otel;
-    const queue = new Set(queues).size === 1 ? queues[0] : undefined;
-    const attributes: Attributes = {
-      ...messaging('send', queue),
-      ...(isBatch && { 'messaging.batch.message_count': queues.length }),
-    };
-    const active = context.active();
-    const name = queue === undefined ? 'send' : `send ${queue}`;
-    const span = trace.getTracer(TRACER).startSpan(name, { kind: SPAN_KIND.producer, attributes }, active);
-    try {
-      const answer = await context.with(trace.setSpan(active, span), () => send(headersOf(span)));
-      const [id] = idsOf(answer);
-      if (!isBatch && id !== undefined) span.setAttribute('messaging.message.id', id);
-      return answer;
-    } catch (error) {
-      failSpan(span, error);
-      throw error;
-    } finally {
-      span.end();
-    }
+/**
+ * Runs an enqueue in a span of its own; without OpenTelemetry just so. @param queues of its jobs, in order
+ * @param send gets the trace of its jobs
+ */
+async function inSpan<T>(
+  otel: OpenTelemetry | undefined,
+  queues: readonly string[],
+  send: (trace: TraceHeaders) => Promise<T>,
+  idOf?: (answer: T) => string,
+): Promise<T> {
+  if (!otel) return await send({});
+  const { context, trace } = otel;
+  const queue = new Set(queues).size === 1 ? queues[0] : undefined;
+  const attributes: Attributes = {
+    ...messaging('send', queue),
+    ...(!idOf && { 'messaging.batch.message_count': queues.length }),
+  };
+  const active = context.active();
+  const name = queue === undefined ? 'send' : `send ${queue}`;
+  const span = trace.getTracer(TRACER).startSpan(name, { kind: SPAN_KIND.producer, attributes }, active);
+  try {
+    const answer = await context.with(trace.setSpan(active, span), () => send(headersOf(span)));
+    if (idOf) span.setAttribute('messaging.message.id', idOf(answer));
+    return answer;
+  } catch (error) {
+    failSpan(span, error);
+    throw error;
+  } finally {
+    span.end();
   }
 }
 
@@ -137,14 +134,12 @@ const queuesOf = (jobs: readonly PreparedJob[]) => jobs.map(({ queue }) => queue
 
 export class Enqueuer {
   readonly #batcher: Batcher;
-  readonly #tracing: Tracing;
 
   constructor(
     private readonly requests: Requests,
     private readonly options: GatherOptions,
   ) {
-    const { maxBatch, linger, otel, answers } = options;
-    this.#tracing = new Tracing(otel);
+    const { maxBatch, linger, answers } = options;
     this.#batcher = new Batcher(
       (jobs) => this.#post(jobs, jobs.length > 1, jobs[0]?.idempotencyKey, jobs[0]?.trace, answers === 'minimal'),
       maxBatch,
@@ -163,14 +158,14 @@ export class Enqueuer {
       const whole = traced ? { ...options, meta: traced } : options;
       return this.#batcher.add(prepare(type, args, whole, this.options.newId));
     };
-    return await this.#tracing.enqueue([queue], send, ({ id }) => [id], false);
+    return await inSpan(this.options.otel, [queue], send, ({ id }) => id);
   }
 
   async batch(jobs: readonly NewJob[], { idempotencyKey }: BatchOptions): Promise<JobEnvelope[]> {
     if (jobs.length === 0) return [];
     const prepared = this.#prepare(jobs, idempotencyKey);
     const send = (trace: TraceHeaders) => this.#post(prepared, true, idempotencyKey, trace);
-    return await this.#tracing.enqueue(queuesOf(prepared), send, () => [], true);
+    return await inSpan(this.options.otel, queuesOf(prepared), send);
   }
 
   async each(jobs: readonly NewJob[], options: BulkEnqueueOptions): Promise<BulkEnqueued> {
@@ -181,7 +176,7 @@ export class Enqueuer {
     const body = `{"atomicity":${JSON.stringify(atomicity)},"jobs":[${prepared.map(({ json }) => json).join(',')}]}`;
     const send = this.requests.underKey(idempotencyKey);
     const post = (trace: TraceHeaders) => send('POST', '/jobs/bulk', body, { headers: trace, answers: [422] });
-    const answer = await this.#tracing.enqueue(queuesOf(prepared), post, () => [], true);
+    const answer = await inSpan(this.options.otel, queuesOf(prepared), post);
     const items = listOf<EnqueueOutcome>(answer, 'items', 'the outcomes').map(withNamedDetails);
     return withRefused({ ...shaped<BulkEnqueued>(answer, 'total', 'the outcomes'), items }, refused);
   }

@@ -56,17 +56,15 @@ export class LiveConnection {
   readonly #calls = new Map<number, Call>();
   #last = 0;
   #isLost = false;
-  #speak: () => void = () => undefined;
+  readonly #said = new Changes();
   /** Resolves when something is said for the first time. */
-  readonly spoken = new Promise<undefined>((resolve) => {
-    this.#speak = () => resolve(undefined);
-  });
+  readonly spoken = this.#said.next();
   hasSpoken = false;
 
   say(message: Record<string, unknown>): void {
     this.hasSpoken = true;
     this.outbox.push(JSON.stringify(message));
-    this.#speak();
+    this.#said.notify();
   }
 
   /** Says something and waits for the reply. @throws {TocsinError} that the queue replies, or when the line is lost */

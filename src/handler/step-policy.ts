@@ -10,6 +10,7 @@ import { failureOf, isListed } from './failure';
 import { type StepFailure, snoozeOf } from './outcomes';
 import { isObject } from './protocol';
 import { clip, hasHalfCharacter } from './text';
+import { atMost } from './timing';
 import type { StepContext, StepOptions } from './types';
 
 export interface StepPolicy {
@@ -158,18 +159,10 @@ export async function tryStep(
     });
   }
   const own = new AbortController();
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => {
-      const error = new StepTimeoutError(`The step did not finish within ${timeoutMs} ms.`);
-      reject(error);
-      own.abort(error);
-    }, timeoutMs);
-  });
-  try {
-    const signal = AbortSignal.any([run.signal, own.signal]);
-    return await Promise.race([work({ signal }), late]);
-  } finally {
-    if (timer !== undefined) clearTimeout(timer);
-  }
+  const signal = AbortSignal.any([run.signal, own.signal]);
+  const done = (async () => await work({ signal }))();
+  if (await atMost(timeoutMs, done)) return await done;
+  const error = new StepTimeoutError(`The step did not finish within ${timeoutMs} ms.`);
+  own.abort(error);
+  throw error;
 }
