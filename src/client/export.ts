@@ -7,6 +7,7 @@ import { InvalidJobError, UnavailableError } from '../producer/errors';
 import type { Named } from '../producer/names';
 import { shaped } from './answers';
 import { chunksOf } from './event-stream';
+import { parametersFrom } from './pages';
 import { pathTo } from './requests';
 import type { Open, Send } from './transport';
 
@@ -116,10 +117,8 @@ export class Sender {
     if (!first || this.file === undefined) return;
     this.parts = [];
     this.chars = 0;
-    const { merge = false, dryRun = false } = options;
-    const query = new URLSearchParams({ file: this.file, after_line: String(first.firstLine - 2) });
-    if (merge) query.set('merge', 'true');
-    if (dryRun) query.set('dry_run', 'true');
+    const how = { merge: options.merge || undefined, dryRun: options.dryRun || undefined };
+    const query = parametersFrom({ file: this.file, afterLine: first.firstLine - 2, ...how });
     const body = `${header}\n${parts.map(({ text }) => text).join('')}`;
     const path = `${pathTo`/admin/queues/${this.queue}/import`}?${query}`;
     const answer = await this.send('POST', path, body, { headers: { 'Content-Type': TYPE } });

@@ -106,13 +106,10 @@ export async function* received(
   }
 }
 
+const CONDITIONS = { queue: true, job: true, types: true, history: true };
+
 function pathOf({ after: _, ...conditions }: FollowQuery): string {
-  const { queue, job, types, history } = checked<Omit<FollowQuery, 'after'>>(conditions, {
-    queue: true,
-    job: true,
-    types: true,
-    history: true,
-  });
+  const { queue, job, types, history } = checked<Omit<FollowQuery, 'after'>>(conditions, CONDITIONS);
   if (queue !== undefined && job !== undefined) throw new TypeError('events.follow: name a queue or a job, not both');
   if (history !== undefined && job === undefined) throw new TypeError('events.follow: history needs a job');
   const live = history === false ? true : undefined;

@@ -252,10 +252,8 @@ export function createStoredJobs({ once, safely, read, settle, waitFor }: Reques
     list: (query = {}, options = {}) =>
       byCursor(safely, { path: '/jobs', conditions: () => parametersOf(query), member: 'jobs' }, options),
     page: async (query = {}, options = {}) => {
-      const parameters = parametersOf(query);
-      parameters.set('limit', String(options.limit ?? 100));
-      if (options.cursor !== undefined) parameters.set('cursor', options.cursor);
-      const answer = await safely('GET', `/jobs?${parameters}`);
+      const place = parametersFrom({ limit: options.limit ?? 100, cursor: options.cursor });
+      const answer = await safely('GET', `/jobs?${new URLSearchParams([...parametersOf(query), ...place])}`);
       const cursor = member(member(answer, 'pagination'), 'nextCursor');
       return {
         jobs: listOf<JobEnvelope>(answer, 'jobs', 'the jobs'),

@@ -8,6 +8,7 @@ import type { JobEnvelope } from '../producer/envelope';
 import { jsonOf } from '../producer/job';
 import { batchOf, enqueuedJobOf, jobOf, listOf, member, shaped } from './answers';
 import type { Checkpoint } from './jobs';
+import { parametersFrom } from './pages';
 import type {
   HeartbeatAnswer,
   ProgressAnswer,
@@ -242,12 +243,7 @@ export class PullWorker<Job extends Held & { type: string; args: readonly unknow
     const settings = handlers && jsonOf(handlers);
     const fits = JSON.stringify(types ?? []).length <= MAX_TYPES_CHARS && (settings ?? '').length <= MAX_HANDLERS_CHARS;
     if (!dial || !fits) return undefined;
-    const query = new URLSearchParams({ queue, worker_id: this.id });
-    if (types) query.set('types', types.join(','));
-    if (settings !== undefined) query.set('handlers', settings);
-    const { visibilityTimeoutMs: ownMs, defaultVisibilityTimeoutMs: defaultMs } = this.#leases;
-    if (ownMs !== undefined) query.set('visibility_timeout_ms', String(ownMs));
-    if (defaultMs !== undefined) query.set('default_visibility_timeout_ms', String(defaultMs));
+    const query = parametersFrom({ queue, workerId: this.id, types, handlers: settings, ...this.#leases });
     return new WorkerChannel(await dial(`/workers/socket?${query}`, PROTOCOL), events);
   }
 

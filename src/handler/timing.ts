@@ -1,15 +1,6 @@
 /** Resolves after `ms`, or when the signal fires; then no timer is left that would keep the process alive. */
-export function wait(ms: number, signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve();
-  return new Promise((resolve) => {
-    const done = (): void => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', done);
-      resolve();
-    };
-    const timer = setTimeout(done, ms);
-    signal.addEventListener('abort', done, { once: true });
-  });
+export async function wait(ms: number, signal: AbortSignal): Promise<void> {
+  if (!signal.aborted) await atMost(ms, new Promise(() => undefined), signal);
 }
 
 /** Waits for a promise, but no longer than `ms`, nor than the signal allows. @returns has it settled, either way? */
