@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import type { TocsinClient } from '../../client/client';
 import type { QueueEvent } from '../../client/follow';
 import type { JobResult } from '../../client/jobs';
@@ -52,20 +53,16 @@ const MOST_AT_ONCE = 500;
 
 async function* atOnce(events: AsyncGenerator<QueueEvent>): AsyncGenerator<QueueEvent[]> {
   let next = events.next();
-  for (;;) {
-    const group: QueueEvent[] = [];
-    let taken = await next;
-    for (;;) {
-      if (taken.done) break;
-      group.push(taken.value);
+  for (let first = await next; !first.done; first = await next) {
+    const group = [first.value];
+    next = events.next();
+    while (group.length < MOST_AT_ONCE) {
+      const ready = await Promise.race([next, turn()]);
+      if (!ready || ready.done) break;
+      group.push(ready.value);
       next = events.next();
-      if (group.length >= MOST_AT_ONCE) break;
-      const ready = await Promise.race([next, new Promise<undefined>((resolve) => setImmediate(resolve, undefined))]);
-      if (ready === undefined) break;
-      taken = ready;
     }
-    if (group.length > 0) yield group;
-    if (taken.done) return;
+    yield group;
   }
 }
 

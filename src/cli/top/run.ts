@@ -8,7 +8,7 @@ import type { Api } from './api';
 import { notified, received } from './happen';
 import { begin, type Effect, type Next, stay, type TopState } from './model';
 import type { PagePlace } from './page';
-import { perform, problemOf } from './perform';
+import { type Change, perform, problemOf } from './perform';
 import { press } from './press';
 import { render } from './render';
 import { painted } from './style';
@@ -60,7 +60,7 @@ export interface TopOptions {
 export async function runTop({ api, session, place, url, screen, color, now }: TopOptions): Promise<number> {
   let drawn: string[] = [];
   let state: TopState;
-  let waiting: QueueEvent[] = [];
+  const waiting: QueueEvent[] = [];
   const timers = new Map<'frame' | 'batch', NodeJS.Timeout>();
   let end: (exitCode: number) => void = () => undefined;
   let crash: (error: unknown) => void = () => undefined;
@@ -92,11 +92,12 @@ export async function runTop({ api, session, place, url, screen, color, now }: T
     for (const effect of effects) start(effect);
     soon('frame', FRAME_MS, draw);
   };
+  const change: Change = (one) => apply(one(state));
   const start = (effect: Effect) => {
     if (effect.do === 'quit') end(0);
     else if (effect.do === 'clear') redraw();
     else if (effect.do === 'suspend') screen.suspend();
-    else perform(effect, api, url, (change) => apply(change(state))).catch(crash);
+    else perform(effect, api, url, change).catch(crash);
   };
   const redraw = () => {
     drawn = [];
@@ -116,17 +117,11 @@ export async function runTop({ api, session, place, url, screen, color, now }: T
   const ticking = setInterval(draw, TICK_MS);
   try {
     apply(first);
-    follow(api, url, {
-      change: (change) => apply(change(state)),
-      event: (event) => {
-        waiting.push(event);
-        soon('batch', BATCH_MS, () => {
-          const events = waiting;
-          waiting = [];
-          apply(received(state, events));
-        });
-      },
-    }).catch(crash);
+    const event = (one: QueueEvent) => {
+      waiting.push(one);
+      soon('batch', BATCH_MS, () => apply(received(state, waiting.splice(0))));
+    };
+    follow(api, url, change, event).catch(crash);
     return await ended;
   } finally {
     clearInterval(ticking);
@@ -136,11 +131,7 @@ export async function runTop({ api, session, place, url, screen, color, now }: T
 }
 
 /** Follows all that happens. Where that is refused, the page says so and stays as it is loaded. */
-async function follow(
-  api: Api,
-  url: string,
-  { event, change }: { event(event: QueueEvent): void; change(change: (state: TopState) => Next): void },
-): Promise<void> {
+async function follow(api: Api, url: string, change: Change, event: (one: QueueEvent) => void): Promise<void> {
   const connected = (connection: TopState['connection']) => change((state) => stay({ ...state, connection }));
   try {
     for await (const one of api.follow((error) => connected(error ? 'lost' : 'live'))) event(one);
