@@ -55,6 +55,8 @@ export interface JobsOptions extends Runnable {
   threads: Threads | undefined;
 }
 
+type Reports = Pick<ReportGatherer, 'settle' | 'progress' | 'checkpoint' | 'step' | 'stream' | 'keepsOrder'>;
+
 export class RunningJobs {
   readonly #runs = new Set<RunningJob>();
   /** Those of them that another one leads. */
@@ -77,10 +79,7 @@ export class RunningJobs {
    */
   constructor(
     private readonly reporting: Puller,
-    private readonly reports: Pick<
-      ReportGatherer,
-      'settle' | 'progress' | 'checkpoint' | 'step' | 'stream' | 'keepsOrder'
-    >,
+    private readonly reports: Reports,
     private readonly options: JobsOptions,
     private readonly changes: Changes,
     private readonly complain: (error: unknown) => void,
@@ -347,7 +346,7 @@ export function pauseAfter(error: unknown, backoff: Backoff): number {
 /** @param cancelled called when the job was cancelled @param complain receives errors that no one awaits */
 export function pullVoice(
   puller: Puller,
-  reports: Pick<ReportGatherer, 'progress' | 'checkpoint' | 'step' | 'stream' | 'keepsOrder'>,
+  reports: Reports,
   job: Held,
   cancelled: () => void,
   complain: (error: unknown) => void,
