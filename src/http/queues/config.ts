@@ -35,26 +35,29 @@ const readStrategy: Reader<'reject' | 'drop_oldest'> = (value, field) => {
   });
 };
 
-/** A setting: its name in {@link QueueConfig}, and the reader of its wire form. */
+/** A setting: its name in {@link QueueConfig}, the reader of its wire form, and what writes that. */
 interface Setting {
   key: keyof QueueConfig;
   read: Reader<unknown>;
+  write(value: unknown): unknown;
 }
 
-const depth: Setting = { key: 'max_depth', read: readInteger(1, 10_000_000) };
-const overflow: Setting = { key: 'overflow', read: readStrategy };
+function setting<Key extends keyof QueueConfig>(
+  key: Key,
+  read: Reader<QueueConfig[Key] | object>,
+  write: (value: NonNullable<QueueConfig[Key]>) => unknown = (value) => value,
+): Setting {
+  return { key, read, write: write as Setting['write'] };
+}
 
-/** By their wire names at the top level. */
-const BOUND_SETTINGS: Record<string, Setting> = {
-  max_size: depth,
-  max_size_bytes: { key: 'max_bytes', read: readInteger(1, 2 ** 40) },
-  overflow_policy: overflow,
-};
+const depth = setting('max_depth', readInteger(1, 10_000_000));
+const overflow = setting('overflow', readStrategy);
 
+/** By their wire names, in `backpressure`. */
 const NESTED: Record<string, Setting> = {
   max_depth: depth,
   strategy: overflow,
-  warning_threshold: { key: 'warning_threshold', read: readNumber(0, 1) },
+  warning_threshold: setting('warning_threshold', readNumber(0, 1)),
 };
 
 /**
@@ -76,17 +79,6 @@ function readBackpressure(value: unknown, change: Readonly<Record<string, unknow
     settings[setting.key] = read;
   }
   return settings;
-}
-
-/** The wire form, in both spellings. */
-function renderBounds({ max_depth, max_bytes, overflow, warning_threshold }: QueueConfig) {
-  const nested = defined({ max_depth, strategy: overflow, warning_threshold });
-  return defined({
-    max_size: max_depth,
-    max_size_bytes: max_bytes,
-    overflow_policy: overflow,
-    backpressure: Object.keys(nested).length > 0 ? nested : undefined,
-  });
 }
 
 /** A number of seconds, or a duration with its unit; gives milliseconds. */
@@ -133,19 +125,32 @@ const readTypePattern: Reader<string> = (value, field) => {
   throw invalidRequest(field, `${field} must be a job type, or a prefix of one followed by "*".`);
 };
 
+const inSeconds = (ms: number) => ms / 1000;
+
+/** By their wire names at the top level. */
 const SETTINGS: Record<string, Setting> = {
-  concurrency: { key: 'concurrency', read: readInteger(1, 10_000) },
-  visibility_timeout: { key: 'visibility_timeout_ms', read: seconds },
-  default_timeout: { key: 'default_timeout_ms', read: seconds },
-  ...BOUND_SETTINGS,
-  max_storage_bytes: { key: 'max_storage_bytes', read: readInteger(STORAGE_BOUNDS.min, STORAGE_BOUNDS.max) },
-  rate_limit: { key: 'rate_limit', read: readQueueLimits },
-  groups: { key: 'groups', read: readGroupSettings },
-  default_retry: { key: 'default_retry', read: (value, field) => checkRetryLayer(value, field) },
-  retention: { key: 'retention', read: readRetention },
-  allowed_job_types: { key: 'allowed_job_types', read: readList(100, readTypePattern) },
-  schemas: { key: 'schemas', read: readWord(SCHEMA_MODES) },
-  dead_letter: { key: 'dead_letter', read: (value, field) => readDeadLetter(value, field).retention ?? {} },
+  concurrency: setting('concurrency', readInteger(1, 10_000)),
+  visibility_timeout: setting('visibility_timeout_ms', seconds, inSeconds),
+  default_timeout: setting('default_timeout_ms', seconds, inSeconds),
+  max_size: depth,
+  max_size_bytes: setting('max_bytes', readInteger(1, 2 ** 40)),
+  overflow_policy: overflow,
+  max_storage_bytes: setting('max_storage_bytes', readInteger(STORAGE_BOUNDS.min, STORAGE_BOUNDS.max)),
+  rate_limit: setting('rate_limit', readQueueLimits, renderQueueLimits),
+  groups: setting('groups', readGroupSettings, renderGroups),
+  default_retry: setting('default_retry', (value, field) => checkRetryLayer(value, field)),
+  retention: setting('retention', readRetention, (times) =>
+    Object.fromEntries(Object.entries(times).map(([state, ms]) => [state, renderKept(ms)])),
+  ),
+  allowed_job_types: setting('allowed_job_types', readList(100, readTypePattern)),
+  schemas: setting('schemas', readWord(SCHEMA_MODES)),
+  dead_letter: setting(
+    'dead_letter',
+    (value, field) => readDeadLetter(value, field).retention ?? {},
+    ({ max_age, max_count }) => ({
+      retention: defined({ max_age: given(max_age, renderKept), max_count: given(max_count, renderCount) }),
+    }),
+  ),
 };
 
 /** Reads a partial configuration; null returns a setting to its default. @throws {ApiError} 400; 422: not offered */
@@ -163,25 +168,13 @@ export function parseQueueConfig(input: Record<string, unknown>): SettingsChange
 
 /** The wire form of a configuration; unset members are left out. */
 export function renderQueueConfig(config: QueueConfig): contract.QueueConfig {
-  const { concurrency, allowed_job_types, schemas, default_retry, retention, dead_letter, rate_limit, groups } = config;
-  return defined({
-    concurrency,
-    visibility_timeout: given(config.visibility_timeout_ms, (ms) => ms / 1000),
-    default_timeout: given(config.default_timeout_ms, (ms) => ms / 1000),
-    ...renderBounds(config),
-    max_storage_bytes: config.max_storage_bytes,
-    rate_limit: given(rate_limit, renderQueueLimits),
-    groups: given(groups, renderGroups),
-    allowed_job_types,
-    schemas,
-    default_retry,
-    retention: given(retention, (times) =>
-      Object.fromEntries(Object.entries(times).map(([state, ms]) => [state, renderKept(ms)])),
-    ),
-    dead_letter: given(dead_letter, ({ max_age, max_count }) => ({
-      retention: defined({ max_age: given(max_age, renderKept), max_count: given(max_count, renderCount) }),
-    })),
-  });
+  const backpressure = written(NESTED, config);
+  return { ...written(SETTINGS, config), ...(Object.keys(backpressure).length > 0 && { backpressure }) };
+}
+
+function written(settings: Readonly<Record<string, Setting>>, config: QueueConfig): Record<string, unknown> {
+  const all = Object.entries(settings).map(([name, { key, write }]) => [name, given(config[key], write)]);
+  return defined(Object.fromEntries(all));
 }
 
 function renderGroups({ limits, weights, order, overflow, ...all }: GroupSettings): contract.QueueGroups {
