@@ -94,6 +94,5 @@ function metaOf(event: Event, prefix: string): Record<string, unknown> {
 }
 
 /** Attributes have no structure. */
-function readAttribute(value: unknown, field: string): unknown {
-  return typeof value === 'boolean' || Number.isInteger(value) ? value : readText(value, field);
-}
+const readAttribute = (value: unknown, field: string): unknown =>
+  typeof value === 'boolean' || Number.isInteger(value) ? value : readText(value, field);

@@ -137,11 +137,10 @@ export function refusal(
 /** A message is for a human, who is to find what is wrong in it, whatever a client has sent. */
 const MAX_MESSAGE = 1000;
 
-function quoted(details: Record<string, unknown>): Record<string, unknown> {
-  return Object.fromEntries(
+const quoted = (details: Record<string, unknown>): Record<string, unknown> =>
+  Object.fromEntries(
     Object.entries(details).map(([name, value]) => [name, typeof value === 'string' ? quote(value) : value]),
   );
-}
 
 /** What has no space over more than two quotes' length: no message of ours has it. */
 const UNBROKEN = /\S{401,}/gu;

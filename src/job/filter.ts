@@ -96,9 +96,8 @@ function bindingsOfPattern({ first, rest }: PatternParts): number {
   return [first, rest.last].filter((part) => part !== '').length + Math.min(rest.middle.length, 1);
 }
 
-export function looksInside(filter: JobFilter): boolean {
-  return Object.entries(filter).some(([name, value]) => name !== 'states' && value !== undefined);
-}
+export const looksInside = (filter: JobFilter): boolean =>
+  Object.entries(filter).some(([name, value]) => name !== 'states' && value !== undefined);
 
 const NARROWER =
   'Narrow the filter, send job_ids in portions, or omit atomicity: then every match is acted on, in steps.';

@@ -88,17 +88,13 @@ export function firstStart({ first_started_at, errors }: JobHistory): number | u
 }
 
 /** The attempts that failed, oldest first, the newest 1000. */
-export function failedAttempts(record: JobRecord): FailedAttempt[] {
-  return (record.history.errors ?? []).map(failedAttempt);
-}
+export const failedAttempts = (record: JobRecord): FailedAttempt[] => (record.history.errors ?? []).map(failedAttempt);
 
-function failedAttempt({ attempt, occurred_at, duration_ms, message, backoff_ms }: JobErrorEntry): FailedAttempt {
-  return {
-    attempt,
-    state: backoff_ms === null ? 'discarded' : 'retryable',
-    error: message,
-    ...(duration_ms !== null && { started_at: occurred_at - duration_ms }),
-    failed_at: occurred_at,
-    ...(backoff_ms !== null && { next_retry_at: occurred_at + backoff_ms }),
-  };
-}
+const failedAttempt = ({ attempt, occurred_at, duration_ms, message, backoff_ms }: JobErrorEntry): FailedAttempt => ({
+  attempt,
+  state: backoff_ms === null ? 'discarded' : 'retryable',
+  error: message,
+  ...(duration_ms !== null && { started_at: occurred_at - duration_ms }),
+  failed_at: occurred_at,
+  ...(backoff_ms !== null && { next_retry_at: occurred_at + backoff_ms }),
+});

@@ -22,9 +22,7 @@ export const FIRST_CHOSEN = 2 ** 40;
 export const RANK_BIT = 2 ** 41;
 
 /** Is this a UUIDv7 in lower case with hyphens? */
-export function isUuidV7(text: string): boolean {
-  return UUID_V7.test(text);
-}
+export const isUuidV7 = (text: string): boolean => UUID_V7.test(text);
 
 export interface DecodedId {
   /** Epoch ms. */
@@ -83,19 +81,13 @@ const START = 24;
 let decoded = { start: ' '.repeat(START), time: 0, route: 0 };
 
 /** The route in an id that satisfies {@link isUuidV7}. */
-export function routeOf(id: string): number {
-  return decodeId(id).route;
-}
+export const routeOf = (id: string): number => decodeId(id).route;
 
 /** The sequence number in a key, without the rank bit. */
-export function sequenceOf(key: number): number {
-  return key >= RANK_BIT ? key - RANK_BIT : key;
-}
+export const sequenceOf = (key: number): number => (key >= RANK_BIT ? key - RANK_BIT : key);
 
 /** Names one execution: new for each claim, the same after a restart. @param claim claims so far, this one included */
-export function deliveryId(jobId: string, claim: number): string {
-  return `del_${jobId}_${claim.toString(36)}`;
-}
+export const deliveryId = (jobId: string, claim: number): string => `del_${jobId}_${claim.toString(36)}`;
 
 /** 32-bit FNV-1a of a queue's name: the route to try first. `probe` moves on when two names meet. */
 export function routeCandidate(name: string, probe: number): number {

@@ -79,9 +79,7 @@ export function unpack(sent: SentJobs): NewJob[] {
 }
 
 /** Do they travel as columns? Then their sender reads columns, too. */
-export function isTable(sent: SentJobs): sent is Table<NewJob> {
-  return 'columns' in sent;
-}
+export const isTable = (sent: SentJobs): sent is Table<NewJob> => 'columns' in sent;
 
 export function uniquesIn(sent: SentJobs): (NewJob['unique'] | undefined)[] {
   if (isTable(sent)) return sent.columns.unique ? columnOf(sent, 'unique') : [];
@@ -97,6 +95,5 @@ export function charsToTell({ body, result = '', history, progress_data }: JobRe
 const charsIn = (value: unknown) => (value === undefined ? 0 : JSON.stringify(value).length);
 
 /** 413: the existing jobs are too large for one answer. */
-export function tooMuchToTell(chars: number) {
-  return payloadTooLarge('the jobs that exist already', chars, MAX_EXISTING_CHARS, 'characters');
-}
+export const tooMuchToTell = (chars: number) =>
+  payloadTooLarge('the jobs that exist already', chars, MAX_EXISTING_CHARS, 'characters');

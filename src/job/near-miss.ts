@@ -6,9 +6,8 @@ const MAX_SLIPS = 3;
 const MAX_NAMES = 2_000;
 
 /** How many slips a name of this length may have and still be recognised. */
-export function slipsAllowed(length: number): number {
-  return Math.min(MAX_SLIPS, Math.max(1, Math.floor(length / CHARS_PER_SLIP)));
-}
+export const slipsAllowed = (length: number): number =>
+  Math.min(MAX_SLIPS, Math.max(1, Math.floor(length / CHARS_PER_SLIP)));
 
 /** Edits (insert, delete, replace, swap neighbours) between two texts; `max + 1` for more. Reads only that band. */
 export function slipsBetween(a: string, b: string, max: number): number {
@@ -82,6 +81,5 @@ export function suggestion(name: string, known: readonly string[]): string {
 }
 
 /** The end of a sentence that refuses a member: the known ones, and the one probably meant. */
-export function notKnown(path: string, known: readonly string[]): string {
-  return `is not known; use one of ${known.join(', ')}.${suggestion(path.slice(path.lastIndexOf('.') + 1), known)}`;
-}
+export const notKnown = (path: string, known: readonly string[]): string =>
+  `is not known; use one of ${known.join(', ')}.${suggestion(path.slice(path.lastIndexOf('.') + 1), known)}`;

@@ -5,6 +5,5 @@ export const own = <T>(record: Readonly<Record<string, T>>, name: string): T | u
   Object.hasOwn(record, name) ? record[name] : undefined;
 
 /** The text, unless it is empty or none. */
-export function textOf(value: unknown): string | undefined {
-  return typeof value === 'string' && value !== '' ? value : undefined;
-}
+export const textOf = (value: unknown): string | undefined =>
+  typeof value === 'string' && value !== '' ? value : undefined;

@@ -219,9 +219,8 @@ interface Keyed {
   detail?: string;
 }
 
-function isKeyed(name: string, value: unknown): value is Keyed {
-  return (name === 'rate_limit' || name === 'waiting_for') && isObject(value) && typeof value.key === 'string';
-}
+const isKeyed = (name: string, value: unknown): value is Keyed =>
+  (name === 'rate_limit' || name === 'waiting_for') && isObject(value) && typeof value.key === 'string';
 
 /** Does it say that a job waits for another one of its group? */
 const isAboutGroup = (value: unknown): value is { detail: string } =>
@@ -231,6 +230,5 @@ const isAboutGroup = (value: unknown): value is { detail: string } =>
 const isSchedule = (value: object) => Object.hasOwn(value, 'cron') || Object.hasOwn(value, 'expression');
 
 /** `Object.fromEntries` defines its members, so that one named `__proto__` is an ordinary one. */
-function mapped(value: object, change: (item: unknown, name: string) => unknown): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, change(item, name)]));
-}
+const mapped = (value: object, change: (item: unknown, name: string) => unknown): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(value).map(([name, item]) => [name, change(item, name)]));

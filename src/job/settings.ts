@@ -154,10 +154,7 @@ function keptBy(config: QueueConfig, storageBytes: number = DEFAULTS.maxStorageB
   ]);
 }
 
-function without(members: object): object {
-  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== null));
-}
+const without = (members: object): object =>
+  Object.fromEntries(Object.entries(members).filter(([, value]) => value !== null));
 
-function isNested(name: string): boolean {
-  return name === 'retention' || name === 'dead_letter';
-}
+const isNested = (name: string): boolean => name === 'retention' || name === 'dead_letter';

@@ -18,9 +18,7 @@ export const MAX_CLAIM_BYTES = 4 * 1024 * 1024;
 export const MAX_PAGE_BYTES = 2 * 1024 * 1024;
 
 /** Bytes of a text in UTF-8; of a short one, an upper bound. */
-export function bytesOf(text: string): number {
-  return text.length <= SHORT ? 3 * text.length : utf8Bytes(text);
-}
+export const bytesOf = (text: string): number => (text.length <= SHORT ? 3 * text.length : utf8Bytes(text));
 
 /** Items in order, in groups of at most `max` bytes and `most` items, or of one. @param joins may it follow a group? */
 export function* grouped<T>(

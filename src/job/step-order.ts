@@ -1,8 +1,6 @@
 import type { JobStep } from './wire';
 
 /** Records of steps in the order in which they began. Those of earlier versions have no place, and come first. */
-export function stepsInOrder<Step extends Pick<JobStep, 'seq'>>(
+export const stepsInOrder = <Step extends Pick<JobStep, 'seq'>>(
   steps: Readonly<Record<string, Step>>,
-): [name: string, step: Step][] {
-  return Object.entries(steps).sort(([, a], [, b]) => (a.seq ?? 0) - (b.seq ?? 0));
-}
+): [name: string, step: Step][] => Object.entries(steps).sort(([, a], [, b]) => (a.seq ?? 0) - (b.seq ?? 0));

@@ -11,9 +11,8 @@ export function boundary(text: string, at: number): number {
 }
 
 /** The beginning of `text`, at most `max` UTF-16 units of it, with U+FFFD for each half of a character that it has. */
-export function cut(text: string, max: number): string {
-  return (text.length <= max ? text : text.slice(0, boundary(text, max))).toWellFormed();
-}
+export const cut = (text: string, max: number): string =>
+  (text.length <= max ? text : text.slice(0, boundary(text, max))).toWellFormed();
 
 /** `text` in pieces of at most `max` UTF-16 units; one empty piece for an empty text. */
 export function piecesOf(text: string, max: number): string[] {
@@ -28,9 +27,8 @@ export function piecesOf(text: string, max: number): string[] {
 }
 
 /** What a client sent, as an error message repeats it: a long text only in its beginning. */
-export function quote(text: string): string {
-  return text.length <= MAX_QUOTE ? text.toWellFormed() : `${cut(text, MAX_QUOTE)}…`;
-}
+export const quote = (text: string): string =>
+  text.length <= MAX_QUOTE ? text.toWellFormed() : `${cut(text, MAX_QUOTE)}…`;
 
 /** The value of JSON; any other text is its own value. */
 export function jsonOrText(text: string): unknown {

@@ -10,19 +10,15 @@ export function safely<T>(read: () => T, otherwise: T): T {
 }
 
 /** `thrown instanceof type`, for any value. */
-export function isA<T>(thrown: unknown, type: abstract new (...args: never[]) => T): thrown is T {
-  return safely(() => thrown instanceof type, false);
-}
+export const isA = <T>(thrown: unknown, type: abstract new (...args: never[]) => T): thrown is T =>
+  safely(() => thrown instanceof type, false);
 
 /** The tag of `Object.prototype.toString`, such as `Error` or `Response`. It is the same in every realm. */
-export function tagOf(value: unknown): string {
-  return safely(() => Object.prototype.toString.call(value).slice('[object '.length, -1), 'Object');
-}
+export const tagOf = (value: unknown): string =>
+  safely(() => Object.prototype.toString.call(value).slice('[object '.length, -1), 'Object');
 
 /** Is it an error of any realm? Those of `node:vm` contexts and test runners are not an `instanceof` this realm's. */
-export function isError(value: unknown): value is Error {
-  return isA(value, Error) || tagOf(value) === 'Error';
-}
+export const isError = (value: unknown): value is Error => isA(value, Error) || tagOf(value) === 'Error';
 
 /** A member of an object; undefined if it cannot be read. */
 export function memberOf(thrown: unknown, name: PropertyKey): unknown {

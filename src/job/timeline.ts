@@ -83,9 +83,8 @@ export function timelineOf(record: JobRecord, { log, checkpoint, progress, steps
 }
 
 /** What an event says; what a handler said of its failure stands in `error`, as everywhere. */
-function membersOf({ code, type, message, ...data }: Record<string, unknown>): Record<string, unknown> {
-  return code === undefined ? defined({ ...data, type }) : { ...data, error: { code, type, message } };
-}
+const membersOf = ({ code, type, message, ...data }: Record<string, unknown>): Record<string, unknown> =>
+  code === undefined ? defined({ ...data, type }) : { ...data, error: { code, type, message } };
 
 /** What a step's record may be. */
 const KINDS = ['signal', 'tries', 'until', 'error', 'timed_out', 'begun'] as const satisfies (keyof StepRecord)[];

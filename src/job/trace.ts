@@ -24,6 +24,5 @@ export function readTrace(traceparent: string | undefined, tracestate: string | 
 }
 
 /** `meta` with the trace of the request, unless it names one itself. */
-export function withTrace(meta: Record<string, unknown>, trace: Trace | undefined): Record<string, unknown> {
-  return trace === undefined || 'traceparent' in meta ? meta : { ...meta, ...trace };
-}
+export const withTrace = (meta: Record<string, unknown>, trace: Trace | undefined): Record<string, unknown> =>
+  trace === undefined || 'traceparent' in meta ? meta : { ...meta, ...trace };

@@ -8,12 +8,10 @@ export const LOCKED = 'locked';
 const UNDECIDED = 'undecided_batch';
 
 /** 503: the job is locked. @param why what is being decided, and that the request can be sent again */
-export function lockedError(
+export const lockedError = (
   id: string,
   why = `Job ${id} is part of an operation over several queues that is not decided yet; try again.`,
-): ApiError {
-  return new ApiError({ ...unavailable(why).data, details: { reason: LOCKED, job_id: id } });
-}
+): ApiError => new ApiError({ ...unavailable(why).data, details: { reason: LOCKED, job_id: id } });
 
 /** An operation on all jobs or none waits for locks. @throws {ApiError} 503 when one of these items was found locked */
 export function refuseLockedItems(items: readonly { job_id: string; reason?: string }[]): void {
@@ -28,6 +26,5 @@ export function undecided(): ApiError {
 }
 
 /** Was the request refused only because something else is being decided? */
-export function isBeingDecided({ details }: ErrorData): boolean {
-  return details?.reason === LOCKED || details?.reason === UNDECIDED;
-}
+export const isBeingDecided = ({ details }: ErrorData): boolean =>
+  details?.reason === LOCKED || details?.reason === UNDECIDED;

@@ -98,9 +98,8 @@ function judgeFiring(rule: AlertRule, before: AlertState, reading: Reading, now:
 const isLow = ({ above }: AlertRule, value: number) => value <= RESOLVED_BELOW * above;
 
 /** When a number that is not too high may be, although nothing happens. */
-function lookAtLow({ above }: AlertRule, { risesAbove, changesAt }: Reading): number {
-  return Math.min(risesAbove?.(above) ?? NEVER, changesAt ?? NEVER);
-}
+const lookAtLow = ({ above }: AlertRule, { risesAbove, changesAt }: Reading): number =>
+  Math.min(risesAbove?.(above) ?? NEVER, changesAt ?? NEVER);
 
 /** When a rule that fires may resolve although nothing happens. */
 function lookAtFiring(rule: AlertRule, { since }: AlertState, reading: Reading, now: number): number {

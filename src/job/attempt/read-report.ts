@@ -67,9 +67,8 @@ export function readAttempt(body: JsonObject, { pathId, delivery }: ReportNaming
 }
 
 /** Reads an ack in a request of its own. @throws {ApiError} 400, 404, or 413 for a result above 1 MiB */
-export function readAck(body: JsonObject, naming: ReportNaming, now: number): EndReport {
-  return readAcked(readAttempt(body, naming, 'ack'), body, now, false);
-}
+export const readAck = (body: JsonObject, naming: ReportNaming, now: number): EndReport =>
+  readAcked(readAttempt(body, naming, 'ack'), body, now, false);
 
 /** Reads a nack. @throws {ApiError} 400 or 404 */
 export function readNack(body: JsonObject, naming: ReportNaming, now: number): EndReport {

@@ -40,9 +40,8 @@ function jobOf(entry: Outcome<Report> | undefined): string | undefined {
   return typeof job_id === 'string' ? job_id : undefined;
 }
 
-function refusalIn(entry: Outcome<Report> | undefined): ErrorData | undefined {
-  return entry?.ok && 'refusal' in entry.value ? entry.value.refusal : undefined;
-}
+const refusalIn = (entry: Outcome<Report> | undefined): ErrorData | undefined =>
+  entry?.ok && 'refusal' in entry.value ? entry.value.refusal : undefined;
 
 function renderReported(reported: Reported) {
   const { state, attempt, progress, step_omitted, retry_delay_ms } = reported;

@@ -38,9 +38,8 @@ export function nextLocal(calendar: Calendar, after: number): number | undefined
   return later === undefined ? undefined : later + firstTime(calendar);
 }
 
-function firstTime({ hours, minutes, seconds }: Calendar): number {
-  return (first(hours) * HOUR_SECONDS + first(minutes) * 60 + first(seconds)) * SECOND;
-}
+const firstTime = ({ hours, minutes, seconds }: Calendar): number =>
+  (first(hours) * HOUR_SECONDS + first(minutes) * 60 + first(seconds)) * SECOND;
 
 /** The first time of a day that is not before this one, in seconds; undefined when the day has no more. */
 function timeFrom({ hours, minutes, seconds }: Calendar, time: number): number | undefined {
@@ -83,10 +82,7 @@ export function nearestWorkday(day: number, month: Month): number {
   return day;
 }
 
-function atLeast(numbers: readonly number[], least: number): number | undefined {
-  return numbers.find((number) => number >= least);
-}
+const atLeast = (numbers: readonly number[], least: number): number | undefined =>
+  numbers.find((number) => number >= least);
 
-function first(numbers: readonly number[]): number {
-  return numbers[0] as number;
-}
+const first = (numbers: readonly number[]): number => numbers[0] as number;

@@ -140,9 +140,7 @@ function readValue(text: string, item: string, rule: FieldRule): number {
   return value;
 }
 
-function readNumber(text: string): number | undefined {
-  return /^\d{1,4}$/.test(text) ? Number(text) : undefined;
-}
+const readNumber = (text: string): number | undefined => (/^\d{1,4}$/.test(text) ? Number(text) : undefined);
 
 /** `L`, `LW`, `15W` in the day of the month; `5L`, `5#2`, `5#L` in the day of the week. */
 function readSpecial(item: string, rule: FieldRule): DayRule | undefined {
@@ -166,10 +164,6 @@ function readSpecial(item: string, rule: FieldRule): DayRule | undefined {
   return (day, month) => weekdayOf(day, month) === weekday && isNth(day, month);
 }
 
-function topOf(rule: FieldRule): number {
-  return rule === DAY_OF_WEEK ? 6 : rule.max;
-}
+const topOf = (rule: FieldRule): number => (rule === DAY_OF_WEEK ? 6 : rule.max);
 
-function wrong(rule: FieldRule, message: string): FieldError {
-  return new FieldError(rule.name, message);
-}
+const wrong = (rule: FieldRule, message: string): FieldError => new FieldError(rule.name, message);

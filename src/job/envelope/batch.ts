@@ -14,13 +14,13 @@ export function entriesIn(body: Record<string, unknown>, name: 'jobs' | 'events'
 }
 
 /** Reads every entry. @param name of their list; empty: the body is it @throws {ApiError} with `details.index` */
-export function parseEach(
+export const parseEach = (
   entries: readonly unknown[],
   name: string,
   parse: (entry: Record<string, unknown>, ctx: ParseContext) => ParsedJob,
   ctx: ParseContext,
-): ParsedJob[] {
-  return entries.map((entry, index) => {
+): ParsedJob[] =>
+  entries.map((entry, index) => {
     const path = `${name}[${index}]`;
     try {
       return parse(readObject(entry, path), { ...ctx, path });
@@ -28,4 +28,3 @@ export function parseEach(
       throw atIndex(error, index);
     }
   });
-}

@@ -25,12 +25,12 @@ export async function parseChildren(value: unknown, parent: Parent, now: number)
 }
 
 /** Reads each job, or says what is wrong with it, with `details.index`. */
-export function parseEachChild(
+export const parseEachChild = (
   children: readonly Record<string, unknown>[],
   parent: Parent,
   now: number,
-): Promise<Outcome<ParsedJob>[]> {
-  return Promise.all(
+): Promise<Outcome<ParsedJob>[]> =>
+  Promise.all(
     children.map((child, index) => {
       const path = `enqueue[${index}]`;
       return eventualOutcomeOf(async () => {
@@ -38,7 +38,6 @@ export function parseEachChild(
       }, index);
     }),
   );
-}
 
 /** Reads one job. @param path of it in the request @throws {ApiError} 400, 413, 422 */
 export function parseChild(child: Record<string, unknown>, parent: Parent, now: number, path: string): ParsedJob {

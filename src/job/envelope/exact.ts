@@ -27,14 +27,12 @@ const LEADING: ReadonlySet<string> = new Set(['jobs', 'options', 'reports', 'res
 export const isRawNumber = (value: unknown): boolean => json.isRawJSON?.(value) ?? false;
 
 /** `JSON.parse` that keeps all integers exact: for stored text. */
-export function parseExactly(text: string, outline?: Outline): unknown {
-  return mayHoldLong(text, outline) ? json.parse(text, keepInteger) : JSON.parse(text);
-}
+export const parseExactly = (text: string, outline?: Outline): unknown =>
+  mayHoldLong(text, outline) ? json.parse(text, keepInteger) : JSON.parse(text);
 
 /** `JSON.parse` that keeps integers exact in payloads of jobs and reports: for text from clients and handlers. */
-export function parsePayloads(text: string, outline?: Outline): unknown {
-  return mayHoldLong(text, outline) ? rounded(json.parse(text, keepInteger), true) : JSON.parse(text);
-}
+export const parsePayloads = (text: string, outline?: Outline): unknown =>
+  mayHoldLong(text, outline) ? rounded(json.parse(text, keepInteger), true) : JSON.parse(text);
 
 /** Keeping integers takes recursion, for which some texts nest too deeply. Nothing of those is kept anyway. */
 function mayHoldLong(text: string, outline?: Outline): boolean {

@@ -11,14 +11,10 @@ const MAX_TYPE_LENGTH = 255;
 const MAX_QUEUE_LENGTH = 128;
 
 /** Is this a job type? Dot-separated lower-case words, at most 255 characters. */
-export function isJobType(text: string): boolean {
-  return text.length <= MAX_TYPE_LENGTH && TYPE.test(text);
-}
+export const isJobType = (text: string): boolean => text.length <= MAX_TYPE_LENGTH && TYPE.test(text);
 
 /** Is this a queue name? Lower-case letters, digits, dots and hyphens, at most 128 characters. */
-export function isQueueName(text: string): boolean {
-  return text.length <= MAX_QUEUE_LENGTH && QUEUE.test(text);
-}
+export const isQueueName = (text: string): boolean => text.length <= MAX_QUEUE_LENGTH && QUEUE.test(text);
 
 export const TYPE_SCHEMA = { type: 'string', pattern: TYPE.source, maxLength: MAX_TYPE_LENGTH };
 export const QUEUE_SCHEMA = { type: 'string', pattern: QUEUE.source, maxLength: MAX_QUEUE_LENGTH };

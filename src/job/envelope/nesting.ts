@@ -9,9 +9,8 @@ export const MAX_SHOWN_DEPTH = 500;
 /** What stands in the place of a value that is not kept, or not shown, because it nests too deeply. */
 export const TOO_DEEP = { truncated: true, max_depth: MAX_DEPTH };
 
-export function shown<T>(value: T): T {
-  return isDeeperThan(value, MAX_SHOWN_DEPTH) ? (cutBelow(value, MAX_DEPTH) as T) : value;
-}
+export const shown = <T>(value: T): T =>
+  isDeeperThan(value, MAX_SHOWN_DEPTH) ? (cutBelow(value, MAX_DEPTH) as T) : value;
 
 function cutBelow(value: unknown, levels: number): unknown {
   if (typeof value !== 'object' || value === null) return value;

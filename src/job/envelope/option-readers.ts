@@ -66,13 +66,11 @@ interface OwnReader<T> extends Pick<Reader<T>, 'schema'> {
   (value: unknown, field: string, job: JobBeingRead): T;
 }
 
-function into<T>(read: Reader<T>, keep: (value: T, job: JobBeingRead) => void): OwnReader<undefined> {
-  return describedAs(read, (value, field, job) => void keep(read(value, field), job));
-}
+const into = <T>(read: Reader<T>, keep: (value: T, job: JobBeingRead) => void): OwnReader<undefined> =>
+  describedAs(read, (value, field, job) => void keep(read(value, field), job));
 
-function describedAs<T>({ schema }: Pick<Reader<unknown>, 'schema'>, read: OwnReader<T>): OwnReader<T> {
-  return Object.assign(read, schema && { schema });
-}
+const describedAs = <T>({ schema }: Pick<Reader<unknown>, 'schema'>, read: OwnReader<T>): OwnReader<T> =>
+  Object.assign(read, schema && { schema });
 
 const readPriority = readInteger(-100, 100);
 
@@ -206,11 +204,10 @@ const OWN_CHANGES: {
 };
 
 /** Reads the change of an option. @param at epoch ms; relative times count from here */
-export function readChange(name: OptionsThat<'patch'>, value: unknown, field: string, at: { now: number }): unknown {
-  return name in OWN_CHANGES
+export const readChange = (name: OptionsThat<'patch'>, value: unknown, field: string, at: { now: number }): unknown =>
+  name in OWN_CHANGES
     ? OWN_CHANGES[name as OwnChange](value, field, at)
     : OPTION_READERS[name as OptionsThat<'patch', 'plain'>](value, field);
-}
 
 /** What an option may be, beside null: a JSON Schema. */
 export const optionSchema = (name: OptionName): Schema => describe(OPTION_READERS[name]);

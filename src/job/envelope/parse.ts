@@ -200,12 +200,11 @@ export function readTime(now: number): Reader<number> {
 }
 
 /** A time, or a duration before `now`; returns epoch ms. */
-export function readPast(now: number): Reader<number> {
-  return reader(
+export const readPast = (now: number): Reader<number> =>
+  reader(
     (value) => parsePast(value, now),
     'must be an RFC 3339 time with a zone, or a duration before now such as "24h"',
   );
-}
 
 /** `Object.fromEntries` defines its members, so that a key named `__proto__` is an ordinary one. */
 function unknownMembers(input: Record<string, unknown>): Record<string, unknown> | undefined {

@@ -164,18 +164,14 @@ export function renderWaiting({ reason, since, until, detail, ...about }: Waitin
   return { reason, since: formatInstant(since), ...defined({ until: instant(until) }), detail, ...about };
 }
 
-function jobLayer(body: Head): Record<string, unknown> {
-  return body.max_attempts === undefined ? (body.retry ?? {}) : { ...body.retry, max_attempts: body.max_attempts };
-}
+const jobLayer = (body: Head): Record<string, unknown> =>
+  body.max_attempts === undefined ? (body.retry ?? {}) : { ...body.retry, max_attempts: body.max_attempts };
 
-function instant(ms: number | undefined): string | undefined {
-  return ms === undefined ? undefined : formatInstant(ms);
-}
+const instant = (ms: number | undefined): string | undefined => (ms === undefined ? undefined : formatInstant(ms));
 
 /** The expiry, as the producer wrote it unless it has been changed since. */
-function expiry({ expires_at, expires_at_written: text }: Head): string | undefined {
-  return text !== undefined && parseTimestamp(text) === expires_at ? text : instant(expires_at);
-}
+const expiry = ({ expires_at, expires_at_written: text }: Head): string | undefined =>
+  text !== undefined && parseTimestamp(text) === expires_at ? text : instant(expires_at);
 
 /** When it is to run, and how it has fared; members that do not apply are left out. */
 export function addCourse(envelope: Envelope, record: JobRecord, written: Head): void {

@@ -71,12 +71,11 @@ function pathTo(reached: Reached): (string | number)[] {
 }
 
 /** A path as an error names it: `jobs[1].args[0]`. */
-export function written(path: readonly (string | number)[]): string {
-  return path
+export const written = (path: readonly (string | number)[]): string =>
+  path
     .map((name) => (typeof name === 'number' ? `[${name}]` : `.${name}`))
     .join('')
     .replace(/^\./, '');
-}
 
 const ESCAPE = /\\(u[dD][89a-fA-F][0-9a-fA-F]{2}|.)/g;
 

@@ -10,9 +10,8 @@ export const MAX_MOMENTS = 1024;
 export const SET_BACK_MS = 60_000;
 
 /** Was this moment, at most a period ahead, noted before the clock was set back by much? Epoch ms. */
-export function isFromBefore(at: number | undefined, periodMs: number, now: number): boolean {
-  return at !== undefined && at > now + Math.max(periodMs, SET_BACK_MS);
-}
+export const isFromBefore = (at: number | undefined, periodMs: number, now: number): boolean =>
+  at !== undefined && at > now + Math.max(periodMs, SET_BACK_MS);
 
 /** When, and how many. Epoch ms. */
 export type Moment = [at: number, count: number];

@@ -15,9 +15,8 @@ export type Upcoming = [at: number, isRetry: boolean];
 export const MAX_UPCOMING = 64;
 
 /** Until when nothing but these jobs becomes available, epoch ms. Infinity: there are no others. */
-export function goodUntil(upcoming: readonly Upcoming[]): number {
-  return upcoming.length < MAX_UPCOMING ? Number.POSITIVE_INFINITY : (upcoming.at(-1) as Upcoming)[0];
-}
+export const goodUntil = (upcoming: readonly Upcoming[]): number =>
+  upcoming.length < MAX_UPCOMING ? Number.POSITIVE_INFINITY : (upcoming.at(-1) as Upcoming)[0];
 
 /** The numbers as they are at `now`, epoch ms, before {@link goodUntil}. */
 export function asOf<T extends Timed>(reading: T, now: number): T {

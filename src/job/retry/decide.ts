@@ -70,14 +70,13 @@ export function decideFailure(
 }
 
 /** Is either on the list? An entry ending in `.*` matches by prefix, any other entry exactly. Case counts. */
-export function matchesNonRetryable(list: readonly string[], type?: string, code?: string): boolean {
-  return list.some((entry) => {
+export const matchesNonRetryable = (list: readonly string[], type?: string, code?: string): boolean =>
+  list.some((entry) => {
     const prefix = entry.endsWith('.*') ? entry.slice(0, -1) : undefined;
     const matches = (name: string | undefined): boolean =>
       name !== undefined && (prefix === undefined ? name === entry : name.startsWith(prefix));
     return matches(type) || matches(code);
   });
-}
 
 function isNonRetryable(
   policy: RetryPolicy,
@@ -98,9 +97,8 @@ function typeOf(failure: AttemptFailure): string | undefined {
   return textOf(failure.type) ?? classNames(failure)[0];
 }
 
-function codeOf(failure: AttemptFailure): string | undefined {
-  return textOf(failure.code) ?? (failure.visibility_expired === true ? VISIBILITY_TIMEOUT_CODE : undefined);
-}
+const codeOf = (failure: AttemptFailure): string | undefined =>
+  textOf(failure.code) ?? (failure.visibility_expired === true ? VISIBILITY_TIMEOUT_CODE : undefined);
 
 /** By exact name. A reporter that knows no class chain has its own class in `type`. */
 function isUnrecoverable(failure: AttemptFailure): boolean {
@@ -126,9 +124,7 @@ function atLeast(failure: AttemptFailure): number {
   return typeof ms === 'number' && ms > 0 ? Math.min(Math.ceil(ms), LONGEST_ASKED_MS) : 0;
 }
 
-function deadLetter(reason: DiscardReason): Decision {
-  return { outcome: 'dead_letter', reason };
-}
+const deadLetter = (reason: DiscardReason): Decision => ({ outcome: 'dead_letter', reason });
 
 function ended(policy: RetryPolicy, reason: DiscardReason): Decision {
   return { outcome: policy.on_exhaustion === 'dead_letter' ? 'dead_letter' : 'discarded', reason };

@@ -62,9 +62,7 @@ function rawDelay(policy: RetryPolicy, n: number): number {
 }
 
 /** A power that stays finite, because an interval of 0 times infinity would be no number. */
-function finitePower(base: number, exponent: number): number {
-  return Math.min(base ** exponent, Number.MAX_VALUE);
-}
+const finitePower = (base: number, exponent: number): number => Math.min(base ** exponent, Number.MAX_VALUE);
 
 function jittered(policy: RetryPolicy, jitter: Jitter, d: number, n: number, r: number): number {
   switch (jitter.kind) {
@@ -86,9 +84,7 @@ function jittered(policy: RetryPolicy, jitter: Jitter, d: number, n: number, r: 
   }
 }
 
-function whole(d: number): number {
-  return Math.floor(Math.min(Math.max(d, 0), HARD_LIMIT_MS));
-}
+const whole = (d: number): number => Math.floor(Math.min(Math.max(d, 0), HARD_LIMIT_MS));
 
 /**
  * A number in [0, 1) from job id and n by the avalanche steps of MurmurHash3 (Austin Appleby, public domain). Never

@@ -182,6 +182,5 @@ export function readLayer(input: RetryInput, path: string, lenient = false): Ret
   return preset ? { ...preset, ...written } : written;
 }
 
-function isGiven({ read }: Field, value: unknown): boolean {
-  return value !== undefined && (value !== null || read.nullable === true);
-}
+const isGiven = ({ read }: Field, value: unknown): boolean =>
+  value !== undefined && (value !== null || read.nullable === true);

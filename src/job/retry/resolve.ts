@@ -14,14 +14,12 @@ export interface RetryLayers extends LowerLayers {
 }
 
 /** Merges normalised layers, the lowest first, over the Open Job Spec defaults. */
-export function mergeLayers(...layers: readonly Readonly<RetryLayer>[]): RetryPolicy {
-  return Object.assign({ ...PRESETS.ojs, non_retryable_errors: [] }, ...layers);
-}
+export const mergeLayers = (...layers: readonly Readonly<RetryLayer>[]): RetryPolicy =>
+  Object.assign({ ...PRESETS.ojs, non_retryable_errors: [] }, ...layers);
 
 /** Reads a layer that was checked when it was written; members that are unreadable by now count as absent. */
-export function lenientLayer(input: RetryInput | undefined): RetryLayer {
-  return isObject(input) ? readLayer(input, 'retry', true) : {};
-}
+export const lenientLayer = (input: RetryInput | undefined): RetryLayer =>
+  isObject(input) ? readLayer(input, 'retry', true) : {};
 
 /** The effective policy; `table` without a table is `constant`. @throws {ApiError} 500, see {@link variablesLayer} */
 export function resolveRetry(layers: RetryLayers): RetryPolicy {
@@ -36,22 +34,20 @@ export function resolveRetry(layers: RetryLayers): RetryPolicy {
 }
 
 /** `retry_effective`: durations in ISO 8601, `max_interval` null: no cap. It is a valid layer for the same policy. */
-export function describeRetry(policy: RetryPolicy): Record<string, unknown> {
-  return {
-    max_attempts: policy.max_attempts,
-    backoff_strategy: policy.backoff_strategy,
-    initial_interval: formatDuration(policy.initial_interval),
-    backoff_coefficient: policy.backoff_coefficient,
-    max_interval: policy.max_interval === null ? null : formatDuration(policy.max_interval),
-    offset: formatDuration(policy.offset),
-    first_index: policy.first_index,
-    ...(policy.table && { table: policy.table.map(formatDuration) }),
-    jitter: policy.jitter && describeJitter(policy.jitter),
-    non_retryable_errors: [...policy.non_retryable_errors],
-    on_exhaustion: policy.on_exhaustion,
-    on_crash: policy.on_crash,
-  };
-}
+export const describeRetry = (policy: RetryPolicy): Record<string, unknown> => ({
+  max_attempts: policy.max_attempts,
+  backoff_strategy: policy.backoff_strategy,
+  initial_interval: formatDuration(policy.initial_interval),
+  backoff_coefficient: policy.backoff_coefficient,
+  max_interval: policy.max_interval === null ? null : formatDuration(policy.max_interval),
+  offset: formatDuration(policy.offset),
+  first_index: policy.first_index,
+  ...(policy.table && { table: policy.table.map(formatDuration) }),
+  jitter: policy.jitter && describeJitter(policy.jitter),
+  non_retryable_errors: [...policy.non_retryable_errors],
+  on_exhaustion: policy.on_exhaustion,
+  on_crash: policy.on_crash,
+});
 
 function describeJitter(jitter: Jitter): Record<string, unknown> {
   const { deterministic, ...rest } = jitter;

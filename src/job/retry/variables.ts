@@ -64,10 +64,8 @@ function readVariables(variables: RetryVariables): RetryLayer {
   return layer;
 }
 
-function parseLimit(text: string): number | undefined {
-  return DIGITS.test(text) && Number(text) < MAX_ATTEMPTS ? Number(text) : undefined;
-}
+const parseLimit = (text: string): number | undefined =>
+  DIGITS.test(text) && Number(text) < MAX_ATTEMPTS ? Number(text) : undefined;
 
-function parseExponent(text: string): number | undefined {
-  return NUMBER.test(text) && Number(text) <= MAX_COEFFICIENT ? Number(text) : undefined;
-}
+const parseExponent = (text: string): number | undefined =>
+  NUMBER.test(text) && Number(text) <= MAX_COEFFICIENT ? Number(text) : undefined;

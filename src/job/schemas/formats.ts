@@ -25,9 +25,8 @@ function isAuthority(text: string): boolean {
 }
 
 /** An address of the web: what `URL` can read, with the host written out. */
-function isUrl(text: string): boolean {
-  return /^(?:https?|ftp):\/\/[^\s/?#]/i.test(text) && !/\s/.test(text) && URL.canParse(text);
-}
+const isUrl = (text: string): boolean =>
+  /^(?:https?|ftp):\/\/[^\s/?#]/i.test(text) && !/\s/.test(text) && URL.canParse(text);
 
 export const FORMATS: ReadonlyMap<string, (text: string) => boolean> = new Map([
   ...Object.entries(library),

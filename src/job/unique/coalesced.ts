@@ -21,9 +21,7 @@ export interface Target {
 /** Bytes of what a body says of the enqueues that it stands for, at most. */
 const COALESCED_BYTES = 64;
 
-function coalescedIn(body: JobBody, createdAt: number): Coalesced {
-  return body.coalesced ?? { since: createdAt, calls: 1 };
-}
+const coalescedIn = (body: JobBody, createdAt: number): Coalesced => body.coalesced ?? { since: createdAt, calls: 1 };
 
 /** The job, to start at another time (epoch ms), or at once. @param coalesced what it stands for, where that is news */
 export function startingAt(job: NewJob, at: number | undefined, coalesced = job.coalesced): NewJob {
@@ -32,18 +30,16 @@ export function startingAt(job: NewJob, at: number | undefined, coalesced = job.
   return { ...rest, ...(at !== undefined && { scheduledAt: at }), ...(coalesced && { coalesced }), body };
 }
 
-function bodyStartingAt(
+const bodyStartingAt = (
   { scheduled_at: _, ...body }: JobBody,
   at: number | undefined,
   coalesced: Coalesced | undefined,
-): string {
-  return JSON.stringify({ ...body, ...(coalesced && { coalesced }), ...(at !== undefined && { scheduled_at: at }) });
-}
+): string =>
+  JSON.stringify({ ...body, ...(coalesced && { coalesced }), ...(at !== undefined && { scheduled_at: at }) });
 
 /** A job with the schedule of the one it replaces. @param existing JSON of that one's {@link JobBody} */
-export function keepSchedule(job: NewJob, existing: string): NewJob {
-  return startingAt(job, (JSON.parse(existing) as JobBody).scheduled_at);
-}
+export const keepSchedule = (job: NewJob, existing: string): NewJob =>
+  startingAt(job, (JSON.parse(existing) as JobBody).scheduled_at);
 
 /** A job that continues the series of the one it replaces: with its own delay, bounded by the longest wait. */
 export function continued(job: NewJob, replaced: Target, maxWaitMs: number, now: number): NewJob {

@@ -40,9 +40,7 @@ interface PlannedEntry extends EarlierEntry, Target {
   placement: { job: NewJob };
 }
 
-export function isEarlierEntry(conflict: object): conflict is EarlierEntry {
-  return 'index' in conflict;
-}
+export const isEarlierEntry = (conflict: object): conflict is EarlierEntry => 'index' in conflict;
 
 export class ConflictPlanner<C extends Candidate> {
   private readonly entries = new Map<string, PlannedEntry[]>();

@@ -16,11 +16,8 @@ export function canonicalJson(value: unknown): string {
   return `{${members.map(([name, , member]) => `${JSON.stringify(name)}:${member}`).join(',')}}`;
 }
 
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
-}
+const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
 /** SHA-256 of the canonical JSON, 64 hexadecimal digits. */
-export async function fingerprintOf(dimensions: Record<string, unknown>): Promise<string> {
-  return hexOf(await sha256Of(canonicalJson(dimensions)));
-}
+export const fingerprintOf = async (dimensions: Record<string, unknown>): Promise<string> =>
+  hexOf(await sha256Of(canonicalJson(dimensions)));

@@ -219,9 +219,8 @@ export function scopeOf(policy: unknown): UniquePolicy['scope'] {
 /** The names of one member; at most one of them may be given. */
 const PERIODS = ['period', 'within', 'period_ms'] as const;
 
-function pick(source: Record<string, unknown>, names: readonly string[]): Record<string, unknown> {
-  return Object.fromEntries(names.filter((name) => Object.hasOwn(source, name)).map((name) => [name, source[name]]));
-}
+const pick = (source: Record<string, unknown>, names: readonly string[]): Record<string, unknown> =>
+  Object.fromEntries(names.filter((name) => Object.hasOwn(source, name)).map((name) => [name, source[name]]));
 
 /** Each name must be in one of the objects. @param listed names as written, among others @throws {ApiError} 400 */
 function requireMembers(

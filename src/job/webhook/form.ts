@@ -64,12 +64,11 @@ function slackOf(event: Json): Json {
   return { text: cut(`*${slackText(title)}*\n${slackText(detail)}`.trimEnd(), MAX_SUMMARY) };
 }
 
-function slackText(plain: string): string {
-  return cut(plain, MAX_SUMMARY / 4)
+const slackText = (plain: string): string =>
+  cut(plain, MAX_SUMMARY / 4)
     .replaceAll('&', '&amp;')
     .replaceAll('<', '&lt;')
     .replaceAll('>', '&gt;');
-}
 
 // ---- PagerDuty ---------------------------------------------------------------------------------
 

@@ -5,17 +5,12 @@ const WEBHOOK = 'wh_';
 const DELIVERY = 'whd_';
 const EVENT = 'evt_';
 
-export function webhookId(uuid: string): string {
-  return WEBHOOK + uuid;
-}
+export const webhookId = (uuid: string): string => WEBHOOK + uuid;
 
-export function isWebhookId(id: string): boolean {
-  return id.startsWith(WEBHOOK) && isUuidV7(id.slice(WEBHOOK.length));
-}
+export const isWebhookId = (id: string): boolean => id.startsWith(WEBHOOK) && isUuidV7(id.slice(WEBHOOK.length));
 
-export function deliveryOf(webhook: string, event: string): string {
-  return `${DELIVERY}${webhook.slice(WEBHOOK.length)}_${event.slice(EVENT.length)}`;
-}
+export const deliveryOf = (webhook: string, event: string): string =>
+  `${DELIVERY}${webhook.slice(WEBHOOK.length)}_${event.slice(EVENT.length)}`;
 
 /** What the id of a delivery names; undefined when it is none. */
 export function readDeliveryId(id: string): { webhook: string; event: string } | undefined {

@@ -88,9 +88,8 @@ export function typesSubscribed(name: string): readonly string[] {
 
 const subscribed = new Map<string, ReadonlySet<string>>();
 
-function isNamed(name: string, type: string): boolean {
-  return getOrInsert(subscribed, name, () => new Set(typesSubscribed(name))).has(type);
-}
+const isNamed = (name: string, type: string): boolean =>
+  getOrInsert(subscribed, name, () => new Set(typesSubscribed(name))).has(type);
 
 /** What of an event decides which subscriptions get it. */
 export interface Notable {
@@ -141,6 +140,5 @@ export function rotated(before: Secrets, secret: string, now: number): Secrets {
   return { secret, former: replaced, earlier: kept };
 }
 
-function formerAt({ former, earlier = [] }: Secrets, now: number): FormerSecret[] {
-  return former ? [former, ...earlier].filter(({ until }) => until > now) : [];
-}
+const formerAt = ({ former, earlier = [] }: Secrets, now: number): FormerSecret[] =>
+  former ? [former, ...earlier].filter(({ until }) => until > now) : [];

@@ -320,6 +320,4 @@ function findCircle(needs: readonly (readonly number[])[]): number[] | undefined
   return path.slice(path.indexOf(at));
 }
 
-function joined(path: string, member: string): string {
-  return path === '' ? member : `${path}.${member}`;
-}
+const joined = (path: string, member: string): string => (path === '' ? member : `${path}.${member}`);
