@@ -110,9 +110,7 @@ async function knownHomes(env: Env, ids: readonly string[]): Promise<ReadonlyMap
 }
 
 /** Does the id name this queue, unless another queue with the same hash of its name was there first? */
-function seemsHome({ id, queue }: IdPlace): boolean {
-  return routeOf(id) === routeCandidate(queue, 0);
-}
+const seemsHome = ({ id, queue }: IdPlace): boolean => routeOf(id) === routeCandidate(queue, 0);
 
 /** The states of those of these jobs that are where they may be. */
 async function statesOf(env: Env, places: readonly IdPlace[]): Promise<Map<string, string>> {
@@ -189,9 +187,8 @@ async function prepare(
   return acceptedAll(groups, prepared);
 }
 
-function acceptedAll<T>(groups: readonly BatchGroup[], outcomes: readonly Outcome<T>[]): T[] {
-  return outcomes.map((outcome, at) => accepted(groups[at] as BatchGroup, outcome));
-}
+const acceptedAll = <T>(groups: readonly BatchGroup[], outcomes: readonly Outcome<T>[]): T[] =>
+  outcomes.map((outcome, at) => accepted(groups[at] as BatchGroup, outcome));
 
 /** @throws {ApiError} a queue's refusal, with the entry's place in the batch instead of the group */
 function accepted<T>({ indexes }: BatchGroup, outcome: Outcome<T>): T {

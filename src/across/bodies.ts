@@ -16,9 +16,7 @@ export function withBodies(sent: readonly NewJob[], jobs: EnqueuedJob[]): Enqueu
   return jobs;
 }
 
-export function withBody(sent: NewJob, job: EnqueuedJob): EnqueuedJob {
-  return withBodies([sent], [job])[0] as EnqueuedJob;
-}
+export const withBody = (sent: NewJob, job: EnqueuedJob): EnqueuedJob => withBodies([sent], [job])[0] as EnqueuedJob;
 
 /** The body with the queue's times: those of the first request in a repeated answer, or of the job it replaces. */
 function bodyAsKept(sent: NewJob, { scheduled_at, expires_at, coalesced }: EnqueuedJob): string {

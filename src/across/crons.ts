@@ -21,9 +21,7 @@ const FORGET_AFTER_MS = 120_000;
 const CHANGE_TRIES = 3;
 
 /** 404 for a name that no entry has. */
-export function noCron(name: string): ApiError {
-  return notFound('cron', name, 'GET /ojs/v1/cron lists all entries.');
-}
+export const noCron = (name: string): ApiError => notFound('cron', name, 'GET /ojs/v1/cron lists all entries.');
 
 /** Runs `call` on the queue that has the entry. @throws {ApiError} 404 */
 export async function withCron<T>(
@@ -42,13 +40,10 @@ export async function withCron<T>(
 }
 
 /** The entry with this name. @throws {ApiError} 404 */
-export async function readCron(env: Env, name: string): Promise<CronView> {
-  return withCron(env, name, (queue) => queue.cron(name));
-}
+export const readCron = async (env: Env, name: string): Promise<CronView> =>
+  withCron(env, name, (queue) => queue.cron(name));
 
-export function findCron(env: Env, name: string): Promise<CronView | undefined> {
-  return ifThere(readCron(env, name));
-}
+export const findCron = (env: Env, name: string): Promise<CronView | undefined> => ifThere(readCron(env, name));
 
 /** What comes of `work`; undefined when there is no such entry. */
 export async function ifThere<T>(work: Promise<T>): Promise<T | undefined> {

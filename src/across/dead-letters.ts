@@ -180,9 +180,8 @@ function retentionOf(config: QueueConfig): DeadLetterRetention {
   return { max_age, max_count };
 }
 
-function earlier(a: number | undefined, b: number | undefined): number | undefined {
-  return a === undefined || b === undefined ? (a ?? b) : Math.min(a, b);
-}
+const earlier = (a: number | undefined, b: number | undefined): number | undefined =>
+  a === undefined || b === undefined ? (a ?? b) : Math.min(a, b);
 
 /** @returns false: there are too many names to count them all */
 function count(counts: Map<string, number>, more: readonly [name: string, count: number][]): boolean {
@@ -195,9 +194,8 @@ function count(counts: Map<string, number>, more: readonly [name: string, count:
   return all;
 }
 
-function mostFrequent(counts: ReadonlyMap<string, number>): ReadonlyMap<string, number> {
-  return new Map([...counts].sort(([, a], [, b]) => b - a).slice(0, MAX_NAMES));
-}
+const mostFrequent = (counts: ReadonlyMap<string, number>): ReadonlyMap<string, number> =>
+  new Map([...counts].sort(([, a], [, b]) => b - a).slice(0, MAX_NAMES));
 
 function readCursor(cursor: string | undefined): Start {
   if (cursor === undefined) return { skip: 0, atLeast: false };

@@ -15,9 +15,8 @@ import { Reconciliation } from './reconcile';
 type ObserverEntry = Record<string, unknown>;
 
 /** In the form for comparison: without what an operator may change at any time, and without the secret. */
-export function textOfWebhook({ url, events, filter, metadata, format }: WebhookMembers): string {
-  return JSON.stringify([url, events, filter, metadata, format]);
-}
+export const textOfWebhook = ({ url, events, filter, metadata, format }: WebhookMembers): string =>
+  JSON.stringify([url, events, filter, metadata, format]);
 
 export function textOfAlert(rule: Omit<StoredAlert, 'id' | 'active' | 'created_at' | 'updated_at'>): string {
   const { name, queue, metric, above, for_ms, subscription_id } = rule;

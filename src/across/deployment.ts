@@ -21,9 +21,8 @@ import { Reconciliation } from './reconcile';
 export const DECLARED_GROUP = 'deployment';
 
 /** In the form for comparison: without what an operator may change at any time. */
-export function textOf({ enabled: _, ...definition }: CronDefinition): string {
-  return JSON.stringify(Object.entries(definition).sort(([a], [b]) => (a < b ? -1 : 1)));
-}
+export const textOf = ({ enabled: _, ...definition }: CronDefinition): string =>
+  JSON.stringify(Object.entries(definition).sort(([a], [b]) => (a < b ? -1 : 1)));
 
 /** A digest of what is declared (SHA-256), including the values of variables. */
 export async function digestOf(declared: Declared, env: Env): Promise<string> {
@@ -84,9 +83,8 @@ export async function applyDeclared(
 }
 
 /** Does the code declare nothing that could be applied? */
-export function declaresNothing({ queues, limits, crons, webhooks, alerts }: Declared): boolean {
-  return [queues, limits, crons, webhooks, alerts].every((kind) => Object.keys(kind ?? {}).length === 0);
-}
+export const declaresNothing = ({ queues, limits, crons, webhooks, alerts }: Declared): boolean =>
+  [queues, limits, crons, webhooks, alerts].every((kind) => Object.keys(kind ?? {}).length === 0);
 
 async function definitionsOf({ crons }: Declared, now: number): Promise<Record<string, CronDefinition>> {
   const definitions: Record<string, CronDefinition> = {};

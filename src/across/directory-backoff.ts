@@ -10,6 +10,4 @@ onEmptied(() => {
 });
 
 /** This isolate's, for one deployment. */
-export function directoryRest(env: Env): Backoff {
-  return getOrInsert(rests, env, () => new Backoff(() => Date.now()));
-}
+export const directoryRest = (env: Env): Backoff => getOrInsert(rests, env, () => new Backoff(() => Date.now()));

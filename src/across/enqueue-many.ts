@@ -47,9 +47,8 @@ export async function enqueueAllOrNone(
 }
 
 /** Nothing was enqueued: each entry fails for its own reason, or because of the others. */
-function rolledBack(entries: readonly (Outcome<unknown> | undefined)[]): Outcome<EnqueuedJob>[] {
-  return entries.map((entry) => ({ ok: false, error: entry && !entry.ok ? entry.error : ROLLED_BACK }));
-}
+const rolledBack = (entries: readonly (Outcome<unknown> | undefined)[]): Outcome<EnqueuedJob>[] =>
+  entries.map((entry) => ({ ok: false, error: entry && !entry.ok ? entry.error : ROLLED_BACK }));
 
 /**
  * Enqueues each entry that can be accepted. @param entries an error: already refused

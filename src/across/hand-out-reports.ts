@@ -71,9 +71,8 @@ function placesOf(entries: readonly Outcome<Report>[]): Map<string, number[]> {
   return places;
 }
 
-function isMissing(outcome: Outcome<unknown> | undefined): boolean {
-  return outcome?.ok === false && outcome.error.code === 'not_found';
-}
+const isMissing = (outcome: Outcome<unknown> | undefined): boolean =>
+  outcome?.ok === false && outcome.error.code === 'not_found';
 
 /** @param claim follows them. @param mostTold bytes of recorded steps in the answer */
 async function reportTo(

@@ -14,13 +14,11 @@ onEmptied(() => {
 });
 
 /** Notes that queues will take jobs under these ids. @param lookedInto no other queue has one @returns the others */
-export function noteIds(env: Env, places: readonly IdPlace[], lookedInto = false): Promise<IdPlace[]> {
-  return atShards(env, places, (shard, own) => shard.noteIds(own, lookedInto));
-}
+export const noteIds = (env: Env, places: readonly IdPlace[], lookedInto = false): Promise<IdPlace[]> =>
+  atShards(env, places, (shard, own) => shard.noteIds(own, lookedInto));
 
-export function placesOf(env: Env, ids: readonly string[]): Promise<IdPlace[]> {
-  return atShards(env, [...new Set(ids)], (shard, own) => shard.placesOf(own));
-}
+export const placesOf = (env: Env, ids: readonly string[]): Promise<IdPlace[]> =>
+  atShards(env, [...new Set(ids)], (shard, own) => shard.placesOf(own));
 
 /** As {@link placesOf}, also for jobs from before ids were noted. @returns `left`: queues not listed yet */
 export async function allPlacesOf(env: Env, ids: readonly string[]): Promise<{ places: IdPlace[]; left: number }> {
@@ -43,9 +41,8 @@ export async function certainPlacesOf(env: Env, ids: readonly string[]): Promise
 }
 
 /** 503: it is not known yet where the job is. */
-export function beingListed(left: number): ApiError {
-  return unavailable(`The ids of ${left} queues are still being listed after an upgrade.`, 2);
-}
+export const beingListed = (left: number): ApiError =>
+  unavailable(`The ids of ${left} queues are still being listed after an upgrade.`, 2);
 
 async function atShards<T extends string | IdPlace>(
   env: Env,

@@ -83,14 +83,12 @@ async function withPeriod(env: Env, key: string, override: LimitOverride): Promi
   return usual === undefined ? { ...override, period_ms: MINUTE_MS } : { ...override, usual_period_ms: usual };
 }
 
-async function overridesByKey(env: Env): Promise<Map<string, LimitOverride>> {
-  return new Map(Object.entries(await directoryObject(env).limitOverrides()));
-}
+const overridesByKey = async (env: Env): Promise<Map<string, LimitOverride>> =>
+  new Map(Object.entries(await directoryObject(env).limitOverrides()));
 
 /** The state of a key in all queues; none if there are too many to ask them all. */
-async function viewsOfKey(env: Env, key: string): Promise<RateLimitView[]> {
-  return (await viewsOf(env, [key], (await knownIfFew(env)) ?? [])).get(key) ?? [];
-}
+const viewsOfKey = async (env: Env, key: string): Promise<RateLimitView[]> =>
+  (await viewsOf(env, [key], (await knownIfFew(env)) ?? [])).get(key) ?? [];
 
 async function viewsOf(
   env: Env,

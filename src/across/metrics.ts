@@ -84,11 +84,10 @@ export interface Cost {
   rows: number;
 }
 
-export function costsOf({ queue, totals }: QueueReading): Cost[] {
-  return totals.map(([type, meter]) => ({
+export const costsOf = ({ queue, totals }: QueueReading): Cost[] =>
+  totals.map(([type, meter]) => ({
     queue,
     type: type === '' ? null : type,
     jobs: read(meter, 'enqueued'),
     rows: read(meter, 'rows'),
   }));
-}

@@ -36,9 +36,8 @@ export function readAfter({ cursor }: Paging): string | undefined {
 }
 
 /** Packs a position into an opaque text. */
-export function encodeCursor(position: Record<string, unknown>): string {
-  return unpaddedBase64UrlOf(new TextEncoder().encode(JSON.stringify(position)));
-}
+export const encodeCursor = (position: Record<string, unknown>): string =>
+  unpaddedBase64UrlOf(new TextEncoder().encode(JSON.stringify(position)));
 
 /** Unpacks {@link encodeCursor}. @throws {ApiError} 400 when the text was not made by it */
 export function decodeCursor(cursor: string): Record<string, unknown> {
@@ -58,6 +57,4 @@ export function pageTooLarge(limit: number, orElse = ''): ApiError {
 }
 
 /** 400 for a cursor that does not belong to this list. */
-export function badCursor() {
-  return invalidRequest('cursor', 'cursor is not one of this list.');
-}
+export const badCursor = () => invalidRequest('cursor', 'cursor is not one of this list.');

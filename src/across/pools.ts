@@ -79,9 +79,7 @@ export async function removePool(env: Env, name: string): Promise<void> {
   if (!(await directoryObject(env).removePool(name))) throw noPool(name);
 }
 
-export function noPool(name: string) {
-  return notFound('pool', name, 'GET /ojs/v1/admin/pools lists all pools.');
-}
+export const noPool = (name: string) => notFound('pool', name, 'GET /ojs/v1/admin/pools lists all pools.');
 
 export async function activeIn(env: Env, queues: readonly string[]): Promise<number> {
   const counts = await Promise.all(queues.map((queue) => queueObject(env, queue).activeCount()));

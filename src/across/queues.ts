@@ -72,10 +72,9 @@ export async function* allQueues(env: Env): AsyncGenerator<KnownQueue[]> {
   }
 }
 
-function tooManyQueues(): ApiError {
-  return unsupported(
+const tooManyQueues = (): ApiError =>
+  unsupported(
     `This would read more than ${MAX_QUEUES_AT_ONCE} queues with one request.`,
     { field: 'queue', max_queues: MAX_QUEUES_AT_ONCE },
     'Name the queues to read.',
   );
-}

@@ -24,9 +24,8 @@ function withoutTrace(envelope: Envelope, repeated: Trace): Envelope {
 }
 
 /** The body of the entry, if it is that of the job. */
-function bodyAsWritten({ record }: EnqueuedJob, entry: ParsedJob | undefined): JobBody | undefined {
-  return entry?.job.body === record.body ? entry.body : undefined;
-}
+const bodyAsWritten = ({ record }: EnqueuedJob, entry: ParsedJob | undefined): JobBody | undefined =>
+  entry?.job.body === record.body ? entry.body : undefined;
 
 /**
  * The form of the jobs in one answer. Its length follows from the request: whole jobs repeat their entries, jobs that

@@ -99,9 +99,8 @@ async function modeOf(env: Env, queue: string): Promise<string> {
 }
 
 /** {@link validateKept} for the jobs of schedules. @param now epoch ms */
-export function validateCrons(env: Env, definitions: readonly CronDefinition[], now: number): Promise<string[]> {
-  return validateKept(
+export const validateCrons = (env: Env, definitions: readonly CronDefinition[], now: number): Promise<string[]> =>
+  validateKept(
     env,
     definitions.map((definition) => ({ queue: definition.queue, job: jobOf(definition, { now }) })),
   );
-}

@@ -13,13 +13,11 @@ import { directoryObject, queueObject } from '../rpc/stubs';
 import { busiestQueues, queuesOf } from './queues';
 
 /** The counts of a queue, also of one that does not exist. */
-export async function statsOf(env: Env, name: string): Promise<QueueStats> {
-  return unwrap(await queueObject(env, name).stats());
-}
+export const statsOf = async (env: Env, name: string): Promise<QueueStats> =>
+  unwrap(await queueObject(env, name).stats());
 
-export function statsOfEach(env: Env, queues: readonly { name: string }[]): Promise<QueueStats[]> {
-  return inParallel(queues, ({ name }) => statsOf(env, name));
-}
+export const statsOfEach = (env: Env, queues: readonly { name: string }[]): Promise<QueueStats[]> =>
+  inParallel(queues, ({ name }) => statsOf(env, name));
 
 export function activityOfEach(env: Env, queues: readonly { name: string }[]): Promise<(QueueStats & QueueActivity)[]> {
   return inParallel(queues, async ({ name }) => {

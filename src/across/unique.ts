@@ -17,9 +17,8 @@ import { type BatchEntry, type BatchGroup, enqueueAcross, groupByQueue } from '.
 import { Reservations } from './reservation';
 
 /** The policy of an entry, if it looks across queues. */
-export function globalPolicy({ job }: BatchEntry): UniquePolicy | undefined {
-  return job.unique?.scope === 'global' ? job.unique : undefined;
-}
+export const globalPolicy = ({ job }: BatchEntry): UniquePolicy | undefined =>
+  job.unique?.scope === 'global' ? job.unique : undefined;
 
 /** Enqueues all entries (at least one), or none. @returns a job for each, in order @throws {ApiError} with `index` */
 export async function enqueueReserved(

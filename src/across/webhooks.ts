@@ -14,12 +14,11 @@ export interface WebhookView {
   untold?: number;
 }
 
-export function viewsOf(env: Env, webhooks: readonly Webhook[]): Promise<WebhookView[]> {
-  return inParallel(webhooks, async (webhook) => ({
+export const viewsOf = (env: Env, webhooks: readonly Webhook[]): Promise<WebhookView[]> =>
+  inParallel(webhooks, async (webhook) => ({
     webhook,
     stats: await webhookObject(env, webhook.id).webhookStats(),
   }));
-}
 
 /** One webhook. @throws {ApiError} 404 */
 export async function readWebhook(env: Env, id: string): Promise<Webhook> {
@@ -58,14 +57,12 @@ export async function listDeliveries(
   };
 }
 
-export function findDelivery(env: Env, id: string): Promise<Delivery> {
-  return withDelivery(env, id, (sender, event) => sender.delivery(event));
-}
+export const findDelivery = (env: Env, id: string): Promise<Delivery> =>
+  withDelivery(env, id, (sender, event) => sender.delivery(event));
 
 /** Delivers once more, at once. @throws {ApiError} 404 */
-export function redeliver(env: Env, id: string): Promise<Delivery> {
-  return withDelivery(env, id, (sender, event) => sender.redeliver(event));
-}
+export const redeliver = (env: Env, id: string): Promise<Delivery> =>
+  withDelivery(env, id, (sender, event) => sender.redeliver(event));
 
 async function withDelivery(
   env: Env,

@@ -223,15 +223,11 @@ export async function directWorkers(env: Env, directive: Directive, ids?: string
 }
 
 /** Where a worker may hold jobs: in any queue; if these are too many to ask them all, in those that it named. */
-async function queuesOfWorker(env: Env, { queues = [] }: WorkerView): Promise<string[]> {
-  return (await knownIfFew(env)) ?? queues;
-}
+const queuesOfWorker = async (env: Env, { queues = [] }: WorkerView): Promise<string[]> =>
+  (await knownIfFew(env)) ?? queues;
 
-export async function jobsLeasedBy(env: Env, worker: WorkerView): Promise<LeasedJob[]> {
-  return (
-    await inParallel(await queuesOfWorker(env, worker), (name) => queueObject(env, name).leasedBy(worker.id))
-  ).flat();
-}
+export const jobsLeasedBy = async (env: Env, worker: WorkerView): Promise<LeasedJob[]> =>
+  (await inParallel(await queuesOfWorker(env, worker), (name) => queueObject(env, name).leasedBy(worker.id))).flat();
 
 /** Forgets a lost worker and frees its jobs. @throws {ApiError} 404; 409 while the worker is alive */
 export async function removeWorker(env: Env, id: string): Promise<void> {
@@ -243,10 +239,9 @@ export async function removeWorker(env: Env, id: string): Promise<void> {
   if (worker.directive !== 'running') await tellQueues(env, [id], false);
 }
 
-function notStale({ id, state, last_heartbeat_at }: WorkerView) {
-  return conflict(`Worker ${id} sent a heartbeat at ${formatInstant(last_heartbeat_at)}; it is not stale.`, {
+const notStale = ({ id, state, last_heartbeat_at }: WorkerView) =>
+  conflict(`Worker ${id} sent a heartbeat at ${formatInstant(last_heartbeat_at)}; it is not stale.`, {
     worker_id: id,
     current_state: state,
     expected_state: 'stale',
   });
-}

@@ -19,9 +19,8 @@ export function workflowNamed(env: Env, id: string): WorkflowApi {
 }
 
 /** What a workflow is now. @throws {ApiError} 404 */
-export async function readWorkflow(env: Env, id: string, withResults = false): Promise<WorkflowView> {
-  return unwrap(await workflowNamed(env, id).get(withResults));
-}
+export const readWorkflow = async (env: Env, id: string, withResults = false): Promise<WorkflowView> =>
+  unwrap(await workflowNamed(env, id).get(withResults));
 
 /** Do all jobs of this workflow lie within bounds of queues and types? Undefined: there is no such workflow. */
 export async function isWorkflowInside(env: Env, bounds: Bounds, id: string): Promise<boolean | undefined> {

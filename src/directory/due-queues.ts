@@ -101,6 +101,5 @@ export class DueQueues {
 }
 
 /** When a queue that is due at `due` is looked after. */
-function momentAfter(due: number, now: number): number {
-  return Math.ceil((Math.max(due, now) + LOOK_AFTER_MS) / ROUND_TO_MS) * ROUND_TO_MS;
-}
+const momentAfter = (due: number, now: number): number =>
+  Math.ceil((Math.max(due, now) + LOOK_AFTER_MS) / ROUND_TO_MS) * ROUND_TO_MS;

@@ -100,9 +100,8 @@ function claimPlace(storage: Storage, name: string): string | null {
   });
 }
 
-function hasTable(sql: SqlStorage, name: string): boolean {
-  return rows(sql, "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", name).length > 0;
-}
+const hasTable = (sql: SqlStorage, name: string): boolean =>
+  rows(sql, "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", name).length > 0;
 
 /** A caller that changes the settings of all queues waits this long for them to be notified; and for the answer, ms. */
 const DONE_WITHIN_MS = 3_000;

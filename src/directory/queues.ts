@@ -136,11 +136,10 @@ export class NewQueues {
   }
 }
 
-function tooMany(created: number, most: number, ms: number): ApiError {
-  return refusal(429, 'rate_limited', `This key has created ${created} queues today, and may create ${most} a day.`, {
+const tooMany = (created: number, most: number, ms: number): ApiError =>
+  refusal(429, 'rate_limited', `This key has created ${created} queues today, and may create ${most} a day.`, {
     retryable: true,
     details: { created, max_new_queues: most },
     hint: 'Use queues that exist, or a key with admin:write. The variable MAX_NEW_QUEUES sets the bound.',
     headers: { 'Retry-After': String(Math.ceil(ms / 1000)) },
   });
-}

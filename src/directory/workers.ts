@@ -194,15 +194,13 @@ function stateOf(worker: Known, now: number): WorkerView['state'] {
   return isQuiet(worker) ? 'quiet' : 'running';
 }
 
-function view(id: string, worker: Known, now: number): WorkerView {
-  return {
-    id,
-    ...worker.facts,
-    state: stateOf(worker, now),
-    reported_state: worker.reported,
-    directive: worker.directive,
-    active_jobs: worker.active_jobs,
-    started_at: worker.started_at,
-    last_heartbeat_at: worker.seen_at,
-  };
-}
+const view = (id: string, worker: Known, now: number): WorkerView => ({
+  id,
+  ...worker.facts,
+  state: stateOf(worker, now),
+  reported_state: worker.reported,
+  directive: worker.directive,
+  active_jobs: worker.active_jobs,
+  started_at: worker.started_at,
+  last_heartbeat_at: worker.seen_at,
+});

@@ -97,13 +97,12 @@ export function readBatchAnswer(
 }
 
 /** The outcome of a delivery that its batch's answer does not mention. @param hasResults does it mention others? */
-export function unmentioned(hasResults: boolean): AttemptOutcome {
-  return invalidAnswer(
+export const unmentioned = (hasResults: boolean): AttemptOutcome =>
+  invalidAnswer(
     hasResults
       ? "The handler's results do not include this delivery."
       : 'The handler answered a batch without results.',
   );
-}
 
 /** One entry of an answer that is read as it arrives: its delivery and outcome, if it has any. */
 export function readEntry(

@@ -242,9 +242,8 @@ export class Call {
   }
 }
 
-function isDeliveryError(outcome: AttemptOutcome): boolean {
-  return outcome === NOT_REACHED || (outcome.kind === 'failed' && outcome.error.target_rejected === true);
-}
+const isDeliveryError = (outcome: AttemptOutcome): boolean =>
+  outcome === NOT_REACHED || (outcome.kind === 'failed' && outcome.error.target_rejected === true);
 
 function troubleOf(outcome: AttemptOutcome): string {
   const said = outcome.kind === 'failed' ? outcome.error.message : undefined;

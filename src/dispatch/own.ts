@@ -10,16 +10,14 @@ const ENTRYPOINT = 'TocsinHandlers';
 const NAME = 'handlers';
 
 /** The target of the deployment's own handlers. @throws {ApiError} 500 when the entrypoint is not exported */
-export function ownTarget({ types, fetch: _, ...delivery }: OwnHandlers): TargetConfig {
-  return {
-    id: NAME,
-    name: NAME,
-    binding: entrypoint(),
-    patterns: types.map((type) => ({ type })),
-    ...TARGET_DEFAULTS,
-    ...delivery,
-  };
-}
+export const ownTarget = ({ types, fetch: _, ...delivery }: OwnHandlers): TargetConfig => ({
+  id: NAME,
+  name: NAME,
+  binding: entrypoint(),
+  patterns: types.map((type) => ({ type })),
+  ...TARGET_DEFAULTS,
+  ...delivery,
+});
 
 function entrypoint(): Binding {
   const exported = (exports as unknown as Record<string, Binding | undefined>)[ENTRYPOINT];

@@ -29,9 +29,8 @@ const STEPS_CHARS = 64 * 1024;
 const FAILURE_CHARS = 16 * 1024;
 
 /** Characters that an outcome holds, about. */
-export function charsOf(outcome: AttemptOutcome): number {
-  return outcome.kind === 'completed' ? (outcome.result?.length ?? 0) : FAILURE_CHARS;
-}
+export const charsOf = (outcome: AttemptOutcome): number =>
+  outcome.kind === 'completed' ? (outcome.result?.length ?? 0) : FAILURE_CHARS;
 
 export class StreamedAnswer {
   /** Characters of messages that are being handled. */
@@ -99,6 +98,5 @@ export class StreamedAnswer {
   }
 }
 
-function notUnderWay(delivery_id: string): ApiError {
-  return conflict(`Delivery ${delivery_id} is not under way in this call.`, { delivery_id });
-}
+const notUnderWay = (delivery_id: string): ApiError =>
+  conflict(`Delivery ${delivery_id} is not under way in this call.`, { delivery_id });

@@ -18,6 +18,5 @@ export const NOT_RUNNING = 'not_running';
 export const WORKER_NOT_RUNNING = 'The handler Worker is not running.';
 
 /** `wrangler dev` answers 503 with this text for a Worker that is not running; other 503s are ordinary failures. */
-export function isNotRunning(answer: HandlerAnswer): boolean {
-  return answer.status === 503 && /^Worker "[^"]*" (?:not found|is not compatible)/.test(answer.body.slice(0, 500));
-}
+export const isNotRunning = (answer: HandlerAnswer): boolean =>
+  answer.status === 503 && /^Worker "[^"]*" (?:not found|is not compatible)/.test(answer.body.slice(0, 500));

@@ -1,14 +1,11 @@
 /** Backing off from what has just failed, where work can continue without it. */
 
 /** Does a pause until `until` (epoch ms) last? One beyond `longest` (ms) predates a clock that was set back: no. */
-export function isPausedUntil(until: number, now: number, longest: number): boolean {
-  return now < until && until <= now + longest;
-}
+export const isPausedUntil = (until: number, now: number, longest: number): boolean =>
+  now < until && until <= now + longest;
 
 /** Was `at` (epoch ms) less than `ms` ago? A future moment was noted before the clock was set back: long ago. */
-export function isWithin(at: number, ms: number, now: number): boolean {
-  return at <= now && now < at + ms;
-}
+export const isWithin = (at: number, ms: number, now: number): boolean => at <= now && now < at + ms;
 
 /** Pauses after a failure, ms: doubled each time. */
 const PAUSE_MS = { first: 1_000, longest: 30_000 };

@@ -14,12 +14,10 @@ export interface FollowedLife {
 const WANTED = 'follow';
 
 /** Asks an object to be followed. @returns the socket, not accepted yet */
-export function askToFollow(
+export const askToFollow = (
   object: Pick<DurableObjectStub, 'fetch'>,
   wanted: FollowRequest,
-): Promise<Outcome<WebSocket>> {
-  return askForSocket(object, WANTED, wanted);
-}
+): Promise<Outcome<WebSocket>> => askForSocket(object, WANTED, wanted);
 
 /** As {@link answering}; followers come in by an upgrade. */
 export function followed<Env, Life extends FollowedLife, Api>(verbs: Verbs<Life>) {

@@ -291,6 +291,4 @@ export class Committer {
   }
 }
 
-function isRefusal(error: unknown): boolean {
-  return error instanceof Error && error.name === 'ApiError';
-}
+const isRefusal = (error: unknown): boolean => error instanceof Error && error.name === 'ApiError';

@@ -239,9 +239,7 @@ export class OutboxRelay {
   }
 }
 
-function idOf({ kind }: MessageKind, address: string): string {
-  return `${kind} ${address}`;
-}
+const idOf = ({ kind }: MessageKind, address: string): string => `${kind} ${address}`;
 
 /** Messages derived from rows that exist anyway. Once delivered, the address has none, or another one. */
 export interface Derived<A> extends Pick<MessageKind<A>, 'kind' | 'deliver'> {

@@ -35,18 +35,13 @@ const DAY_MS = 24 * 3_600_000;
 type Marked = Error & { overloaded?: unknown; retryable?: unknown; durableObjectReset?: unknown };
 
 /** The error data of a thrown error of this code, an object or the platform; undefined: a defect. @param now in ms */
-export function errorDataOf(thrown: unknown, now = Date.now()): ErrorData | undefined {
-  return (
-    apiErrorData(thrown) ??
-    (thrown instanceof Error ? platformError(thrown, now)?.data : undefined) ??
-    storageFailure(thrown)
-  );
-}
+export const errorDataOf = (thrown: unknown, now = Date.now()): ErrorData | undefined =>
+  apiErrorData(thrown) ??
+  (thrown instanceof Error ? platformError(thrown, now)?.data : undefined) ??
+  storageFailure(thrown);
 
 /** Was a method called, or asked for, that the object's version does not have? */
-export function isMissingMethod(thrown: unknown): boolean {
-  return thrown instanceof Error && NO_METHOD.test(thrown.message);
-}
+export const isMissingMethod = (thrown: unknown): boolean => thrown instanceof Error && NO_METHOD.test(thrown.message);
 
 /** The daily limit that this isolate has seen used up last, and until when, epoch ms. */
 let lastUsedUp: { limit: string; until: number } | undefined;
@@ -85,9 +80,8 @@ function platformError(thrown: Marked, now: number): ApiError | undefined {
 }
 
 /** 503 for what ends by itself. @param why what `details` say, and when to try again, s */
-export function passing(message: string, { reason, afterS }: { reason: string; afterS: number }): ApiError {
-  return new ApiError({ ...unavailable(message, afterS).data, details: { reason } });
-}
+export const passing = (message: string, { reason, afterS }: { reason: string; afterS: number }): ApiError =>
+  new ApiError({ ...unavailable(message, afterS).data, details: { reason } });
 
 function dailyLimit(limit: string, until: number, now: number): ApiError {
   const { headers } = unavailable('', Math.ceil((until - now) / 1000)).data;

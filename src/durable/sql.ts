@@ -6,9 +6,8 @@ type Row = Record<string, SqlStorageValue>;
 export const LIMIT = 'LIMIT ?+0';
 
 /** The rows of a query; none of a statement that only writes. */
-export function rows<T extends Row>(sql: SqlStorage, statement: string, ...bindings: SqlStorageValue[]): T[] {
-  return sql.exec<T>(statement, ...bindings).toArray();
-}
+export const rows = <T extends Row>(sql: SqlStorage, statement: string, ...bindings: SqlStorageValue[]): T[] =>
+  sql.exec<T>(statement, ...bindings).toArray();
 
 export function firstRow<T extends Row>(sql: SqlStorage, query: string, ...bindings: SqlStorageValue[]): T | undefined {
   return rows<T>(sql, query, ...bindings)[0];
@@ -19,13 +18,11 @@ export function column<T extends SqlStorageValue>(sql: SqlStorage, query: string
 }
 
 /** The only value of a query; undefined where there is no row, or null in it. */
-export function cell<T extends SqlStorageValue>(
+export const cell = <T extends SqlStorageValue>(
   sql: SqlStorage,
   query: string,
   ...bindings: SqlStorageValue[]
-): T | undefined {
-  return column<T | null>(sql, query, ...bindings)[0] ?? undefined;
-}
+): T | undefined => column<T | null>(sql, query, ...bindings)[0] ?? undefined;
 
 /** Parses a stored text; undefined where it is damaged: that must not stop its object. */
 export function parseStored(text: string, parse: (text: string) => unknown = JSON.parse): unknown {

@@ -20,6 +20,5 @@ export function wantedBy<T>(request: Request, name: string): T | undefined {
   return wanted === null ? undefined : (JSON.parse(wanted) as T);
 }
 
-export function upgradeAnswer(answer: Outcome<Response>): Response {
-  return answer.ok ? answer.value : Response.json(answer.error, { status: answer.error.status });
-}
+export const upgradeAnswer = (answer: Outcome<Response>): Response =>
+  answer.ok ? answer.value : Response.json(answer.error, { status: answer.error.status });

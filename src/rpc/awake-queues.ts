@@ -18,9 +18,8 @@ export function noteAwake(queue: string): void {
 }
 
 /** Those of these queues that are awake because of a recent call. @param now epoch ms */
-export function awakeAmong(queues: readonly string[], now: number): string[] {
-  return queues.filter((queue) => {
+export const awakeAmong = (queues: readonly string[], now: number): string[] =>
+  queues.filter((queue) => {
     const at = called.get(queue);
     return at !== undefined && at <= now && now - at < AWAKE_MS;
   });
-}

@@ -16,11 +16,9 @@ export interface FollowedJob extends Pick<JobRecord, 'id' | 'type' | 'state' | '
 export const QUEUE_CREATED = 'queue.created';
 
 /** Follows one queue, or one job in it. 404 when there is no such queue or job. */
-export function followQueue(env: Env, name: string, wanted: FollowRequest): Promise<Outcome<WebSocket>> {
-  return askToFollow(queueStub(env, name), wanted);
-}
+export const followQueue = (env: Env, name: string, wanted: FollowRequest): Promise<Outcome<WebSocket>> =>
+  askToFollow(queueStub(env, name), wanted);
 
 /** Follows the workers, and which queues come into being. */
-export function followDirectory(env: Env, wanted: FollowRequest): Promise<Outcome<WebSocket>> {
-  return askToFollow(directoryStub(env), wanted);
-}
+export const followDirectory = (env: Env, wanted: FollowRequest): Promise<Outcome<WebSocket>> =>
+  askToFollow(directoryStub(env), wanted);

@@ -13,6 +13,4 @@ export interface IdPlace {
 const SHARDS = 32;
 
 /** Name of the shard that knows about an id; a UUIDv7 ends at random, also where it carries a route. */
-export function idShardOf(id: string): string {
-  return `ids-${Number.parseInt(id.slice(-2), 16) % SHARDS}`;
-}
+export const idShardOf = (id: string): string => `ids-${Number.parseInt(id.slice(-2), 16) % SHARDS}`;

@@ -5,9 +5,7 @@ import type { Outcome } from '../job/errors';
 export const REGISTER = 'register';
 
 /** The lock object of a fingerprint: one of 256, so that unrelated jobs hardly ever share one. */
-export function shardOf(fingerprint: string): string {
-  return fingerprint.slice(0, 2);
-}
+export const shardOf = (fingerprint: string): string => fingerprint.slice(0, 2);
 
 /** A fingerprint that an enqueue must reserve for a job in `queue`. */
 export interface Wanted {

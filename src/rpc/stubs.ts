@@ -58,9 +58,7 @@ function within(namespace: DurableObjectNamespace, location: DataLocation | '' |
 }
 
 /** The object of one queue, for what is not RPC. */
-export function queueStub<Api = DurableObjectStub>(env: Env, name: string): Api {
-  return named(env, 'QUEUES', name);
-}
+export const queueStub = <Api = DurableObjectStub>(env: Env, name: string): Api => named(env, 'QUEUES', name);
 
 export function queueObject(env: Env, name: string): QueueApi {
   noteAwake(name);
@@ -82,48 +80,28 @@ export async function hasVerb(env: Env, queue: string, verb: keyof QueueApi): Pr
 }
 
 /** The object that knows which queues exist, for what is not RPC. */
-export function directoryStub(env: Env): DurableObjectStub {
-  return named(env, 'DIRECTORY', DIRECTORY);
-}
+export const directoryStub = (env: Env): DurableObjectStub => named(env, 'DIRECTORY', DIRECTORY);
 
 /** The object that knows which queues exist. */
-export function directoryObject(env: Env): DirectoryApi {
-  return named(env, 'DIRECTORY', DIRECTORY);
-}
+export const directoryObject = (env: Env): DirectoryApi => named(env, 'DIRECTORY', DIRECTORY);
 
 /** The directory outside of any place: with a place it knows that one, and nothing else. */
-export function placelessDirectory(env: Env): DirectoryApi {
-  return named(env, 'DIRECTORY', DIRECTORY, '');
-}
+export const placelessDirectory = (env: Env): DirectoryApi => named(env, 'DIRECTORY', DIRECTORY, '');
 
 /** The object that looks after the directory once a day: one more room of its class. */
-export function lookoutObject(env: Env): DirectoryApi {
-  return named(env, 'DIRECTORY', LOOKOUT);
-}
+export const lookoutObject = (env: Env): DirectoryApi => named(env, 'DIRECTORY', LOOKOUT);
 
-export function idShard(env: Env, name: string): DirectoryApi {
-  return named(env, 'DIRECTORY', name);
-}
+export const idShard = (env: Env, name: string): DirectoryApi => named(env, 'DIRECTORY', name);
 
 /** The object of one subscription: one more room of the class of the directory. */
-export function webhookObject(env: Env, id: string): DirectoryApi {
-  return named(env, 'DIRECTORY', `webhook ${id}`);
-}
+export const webhookObject = (env: Env, id: string): DirectoryApi => named(env, 'DIRECTORY', `webhook ${id}`);
 
 /** The object of one pool: one more room of the class of the directory. */
-export function poolObject(env: Env, name: string): DirectoryApi {
-  return named(env, 'DIRECTORY', `pool ${name}`);
-}
+export const poolObject = (env: Env, name: string): DirectoryApi => named(env, 'DIRECTORY', `pool ${name}`);
 
-export function workflowObject(env: Env, id: string): WorkflowApi {
-  return named(env, 'WORKFLOWS', id);
-}
+export const workflowObject = (env: Env, id: string): WorkflowApi => named(env, 'WORKFLOWS', id);
 
-export function lockObject(env: Env, name: string): UniqueLockApi {
-  return named(env, 'UNIQUE_LOCKS', name);
-}
+export const lockObject = (env: Env, name: string): UniqueLockApi => named(env, 'UNIQUE_LOCKS', name);
 
 /** The desk of a key's allowance: one more room of the class of lock objects. */
-export function deskObject(env: Env, key: string): AllowanceApi {
-  return named(env, 'UNIQUE_LOCKS', DESK_PREFIX + key);
-}
+export const deskObject = (env: Env, key: string): AllowanceApi => named(env, 'UNIQUE_LOCKS', DESK_PREFIX + key);

@@ -9,11 +9,8 @@ import { queueStub } from './stubs';
 const WORKER = 'worker';
 
 /** Asks a queue to take a worker. @returns its side of the socket, not accepted yet */
-export function askToConnect(env: Env, queue: string, worker: Connection): Promise<Outcome<WebSocket>> {
-  return askForSocket(queueStub(env, queue), WORKER, worker);
-}
+export const askToConnect = (env: Env, queue: string, worker: Connection): Promise<Outcome<WebSocket>> =>
+  askForSocket(queueStub(env, queue), WORKER, worker);
 
 /** Who connects by this upgrade; undefined: it is another one. */
-export function wantedConnection(request: Request): Connection | undefined {
-  return wantedBy(request, WORKER);
-}
+export const wantedConnection = (request: Request): Connection | undefined => wantedBy(request, WORKER);

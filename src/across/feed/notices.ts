@@ -48,12 +48,12 @@ function gather(outbox: Outbox, routes: readonly WebhookRoute[], events: Iterabl
 const read = ({ data }: OutboxMessage) => JSON.parse(data) as Notice[];
 
 /** The outbox messages of an object that has events. */
-export function noticeMessages(
+export const noticeMessages = (
   outbox: Outbox,
   write: <T>(operation: (now: number) => T) => Promise<T>,
   senderOf: (id: string) => Pick<DirectoryApi, 'takeNotices'>,
-): MessageKind {
-  return posted(outbox, write, {
+): MessageKind =>
+  posted(outbox, write, {
     kind: NOTICE,
     together: { most: MAX_NOTICES, itemsIn: (message) => read(message).length },
     send: async (id, messages, taken) => {
@@ -61,4 +61,3 @@ export function noticeMessages(
       await taken(() => undefined);
     },
   });
-}

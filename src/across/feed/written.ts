@@ -34,10 +34,9 @@ function sourceOf({ type, subject, queue }: QueueEvent): string {
 }
 
 /** Members named `…_at` are epoch milliseconds inside and RFC 3339 on the wire. */
-export function withWrittenTimes(data: Data): Data {
-  return Object.fromEntries(
+export const withWrittenTimes = (data: Data): Data =>
+  Object.fromEntries(
     Object.entries(data).map(([name, value]) =>
       name.endsWith('_at') && typeof value === 'number' ? [name, formatInstant(value)] : [name, value],
     ),
   );
-}

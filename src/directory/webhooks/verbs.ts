@@ -87,9 +87,8 @@ export const ALERT_VERBS = {
 } satisfies Verbs<WebhookLife>;
 
 /** Makes a change, then notifies the queues. */
-export function spreading<T extends object>(life: Pick<WebhookLife, 'spread'>, change: (now: number) => T) {
-  return changing(change, () => life.spread());
-}
+export const spreading = <T extends object>(life: Pick<WebhookLife, 'spread'>, change: (now: number) => T) =>
+  changing(change, () => life.spread());
 
 /** Makes a change, then notifies the objects concerned. @param spread returns how many have not confirmed yet */
 async function changing<T extends object>(

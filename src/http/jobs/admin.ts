@@ -95,9 +95,8 @@ async function answerStep(c: AppContext) {
 }
 
 /** An error with its stack in lines, as the admin UI shows it. */
-function withBacktrace(error: EnvelopeError): InspectedError {
-  return typeof error.stack === 'string' ? { ...error, backtrace: error.stack.split('\n') } : error;
-}
+const withBacktrace = (error: EnvelopeError): InspectedError =>
+  typeof error.stack === 'string' ? { ...error, backtrace: error.stack.split('\n') } : error;
 
 /** Longest beginning of a job's arguments in a list, in characters. */
 const MAX_ARGS = 200;

@@ -10,9 +10,8 @@ import { type Answer, type AppContext, json } from '../context';
 import { withFlatCopy } from '../ojs';
 
 /** The envelope of a job. @param room see `renderJob` */
-export function envelopeOf(c: AppContext, view: JobView, room?: PolicyRoom): JobEnvelope {
-  return renderJob(view, usableConfig(c.env).retryVariables, undefined, room) as unknown as JobEnvelope;
-}
+export const envelopeOf = (c: AppContext, view: JobView, room?: PolicyRoom): JobEnvelope =>
+  renderJob(view, usableConfig(c.env).retryVariables, undefined, room) as unknown as JobEnvelope;
 
 export function envelopesOf(c: AppContext, views: readonly JobView[]): JobEnvelope[] {
   const room = new PolicyRoom();
@@ -20,9 +19,8 @@ export function envelopesOf(c: AppContext, views: readonly JobView[]): JobEnvelo
 }
 
 /** Answers a job under `job`, and flat for clients that look there. @param own the answer's other members */
-export function answerJob<Own extends object>(c: AppContext, view: JobView, own?: Own): Answer<JobAnswer & Own> {
-  return json(c, withFlatCopy(envelopeOf(c, view), own));
-}
+export const answerJob = <Own extends object>(c: AppContext, view: JobView, own?: Own): Answer<JobAnswer & Own> =>
+  json(c, withFlatCopy(envelopeOf(c, view), own));
 
 /** The headers of an answer to an enqueue; none without limits. */
 export function limitHeaders(c: AppContext, jobs: readonly EnqueuedJob[]): Record<string, string> {
@@ -56,9 +54,7 @@ export function warningsOf(
 }
 
 /** A text in a header: what is not printable ASCII shows as a question mark. */
-function quotedString(text: string): string {
-  return `"${text.replace(/[^\x20-\x7e]/g, '?').replace(/["\\]/g, '\\$&')}"`;
-}
+const quotedString = (text: string): string => `"${text.replace(/[^\x20-\x7e]/g, '?').replace(/["\\]/g, '\\$&')}"`;
 
 /** The fullest of the nearly full queues. */
 function pressureHeaders(jobs: readonly EnqueuedJob[]): Record<string, string> {

@@ -53,13 +53,11 @@ export async function storyMembers(c: AppContext, story: JobStory): Promise<cont
 
 const workflowIn = (value: unknown) => (isObject(value) ? (value as contract.JobStory['workflow'] & {}) : undefined);
 
-function renderAttempt({ started_at, ended_at, error, ...attempt }: Attempt) {
-  return {
-    ...attempt,
-    ...defined({ started_at: given(started_at, formatInstant), ended_at: given(ended_at, formatInstant) }),
-    ...(error && { error: renderError(error) }),
-  };
-}
+const renderAttempt = ({ started_at, ended_at, error, ...attempt }: Attempt) => ({
+  ...attempt,
+  ...defined({ started_at: given(started_at, formatInstant), ended_at: given(ended_at, formatInstant) }),
+  ...(error && { error: renderError(error) }),
+});
 
 const renderEntry = ({ at, ...entry }: TimelineEntry) => ({ at: formatInstant(at), ...entry });
 

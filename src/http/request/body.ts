@@ -118,9 +118,8 @@ export async function readOptionalBody(
 }
 
 /** The media type of a request, lower case and without parameters; empty when it names none. */
-export function mediaTypeOf(c: AppContext): string {
-  return c.req.header('Content-Type')?.split(';', 1)[0]?.trim().toLowerCase() ?? '';
-}
+export const mediaTypeOf = (c: AppContext): string =>
+  c.req.header('Content-Type')?.split(';', 1)[0]?.trim().toLowerCase() ?? '';
 
 /** Any JSON body; undefined without one. @param types its media types @throws {ApiError} as {@link readBody} */
 export async function readJson(

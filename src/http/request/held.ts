@@ -38,9 +38,7 @@ export function hold(c: AppContext, bytes: number): boolean {
 }
 
 /** As {@link hold}, but waits a while for room. Meanwhile the client keeps what it has not sent yet. */
-export function holdSoon(c: AppContext, bytes: number): Promise<boolean> {
-  return soon(() => hold(c, bytes));
-}
+export const holdSoon = (c: AppContext, bytes: number): Promise<boolean> => soon(() => hold(c, bytes));
 
 export function dropBody(c: AppContext): void {
   roomsOf(c).bodies.release(c.get('held'));
@@ -67,9 +65,8 @@ async function soon(attempt: () => boolean): Promise<boolean> {
   return true;
 }
 
-export function noRoom() {
-  return unavailable('This server is busy with other large requests; send this one again in a moment.');
-}
+export const noRoom = () =>
+  unavailable('This server is busy with other large requests; send this one again in a moment.');
 
 /** Releases what a request held, once it is answered. */
 export function releaseRoom(c: AppContext): void {

@@ -27,17 +27,15 @@ export function readPaging(c: AppContext, style: PagingStyle = 'limit'): Paging 
 }
 
 /** The `pagination` member of a list, with the keys of both styles. */
-export function pagination(paging: Paging, { total, hasMore, nextCursor }: PagePlace): Pagination {
-  return {
-    total,
-    limit: paging.limit,
-    offset: paging.offset,
-    page: paging.page ?? Math.floor(paging.offset / paging.limit) + 1,
-    per_page: paging.limit,
-    has_more: hasMore,
-    next_cursor: hasMore ? nextCursor : null,
-  };
-}
+export const pagination = (paging: Paging, { total, hasMore, nextCursor }: PagePlace): Pagination => ({
+  total,
+  limit: paging.limit,
+  offset: paging.offset,
+  page: paging.page ?? Math.floor(paging.offset / paging.limit) + 1,
+  per_page: paging.limit,
+  has_more: hasMore,
+  next_cursor: hasMore ? nextCursor : null,
+});
 
 /** The members of a list besides its items. @param page `atLeast`: `total` is a lower bound; `searched`: by a search */
 export function listMembers(

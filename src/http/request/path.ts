@@ -5,9 +5,7 @@ import { invalidRequest, type Outcome, unwrap } from '../../job/errors';
 import type { QueueApi } from '../../rpc/queue';
 import type { AppContext } from '../context';
 
-export function pathParam(c: AppContext, name: string): string {
-  return c.req.param(name) ?? '';
-}
+export const pathParam = (c: AppContext, name: string): string => c.req.param(name) ?? '';
 
 /** The queue that `:name` names. @throws {ApiError} 400 when it cannot be the name of one */
 export function queueNameIn(c: AppContext): string {
@@ -17,13 +15,11 @@ export function queueNameIn(c: AppContext): string {
 }
 
 /** Calls the queue that has a job. @param id default: that of `:id` @throws {ApiError} as the queue answers; 404 */
-export async function callJob<T>(
+export const callJob = async <T>(
   c: AppContext,
   call: (queue: QueueApi, id: string, name: string) => Promise<Outcome<T>>,
   id: string = pathParam(c, 'id'),
-): Promise<T> {
-  return unwrap(await withJob(c.env, id, (queue, name) => call(queue, id, name)));
-}
+): Promise<T> => unwrap(await withJob(c.env, id, (queue, name) => call(queue, id, name)));
 
 /** The address of a queue that is one part of an application, or behind a proxy that declares it. */
 const PREFIX = /^(\/[\w.~%-]+)+$/;

@@ -22,9 +22,7 @@ export function booleanParam(c: AppContext, name: string): boolean | undefined {
 }
 
 /** A non-empty text; undefined when the parameter is absent or empty. */
-export function textParam(c: AppContext, name: string): string | undefined {
-  return c.req.query(name) || undefined;
-}
+export const textParam = (c: AppContext, name: string): string | undefined => c.req.query(name) || undefined;
 
 /** A time at which something has happened, or how long before `now` that was; in epoch ms. */
 export function pastParam(c: AppContext, name: string, now: number): number | undefined {
@@ -33,9 +31,7 @@ export function pastParam(c: AppContext, name: string, now: number): number | un
 }
 
 /** A "+" in a query reads as a space, but zones such as +02:00 and offsets such as +PT1H are usually sent unescaped. */
-export function withPlus(text: string): string {
-  return text.replace(' ', '+');
-}
+export const withPlus = (text: string): string => text.replace(' ', '+');
 
 /** All values of a parameter that may be repeated or hold a comma list; undefined when there is none. */
 export function listParam(c: AppContext, ...names: string[]): string[] | undefined {
@@ -48,19 +44,16 @@ export function listParam(c: AppContext, ...names: string[]): string[] | undefin
 }
 
 /** The queues named by a parameter that may be repeated or hold a comma list. @throws {ApiError} 400 for a bad name */
-export function queueParam(c: AppContext, ...names: string[]): string[] | undefined {
-  return listParam(c, ...names)?.map((name) => readQueueName(name, names[0] ?? 'queue'));
-}
+export const queueParam = (c: AppContext, ...names: string[]): string[] | undefined =>
+  listParam(c, ...names)?.map((name) => readQueueName(name, names[0] ?? 'queue'));
 
 /** A parameter that is one of `words`, `usual` when it is absent. @throws {ApiError} 400 */
-export function wordParam<T extends string>(c: AppContext, name: string, words: readonly T[], usual: NoInfer<T>): T {
-  return oneOf([textParam(c, name) ?? usual], words, name)?.[0] ?? usual;
-}
+export const wordParam = <T extends string>(c: AppContext, name: string, words: readonly T[], usual: NoInfer<T>): T =>
+  oneOf([textParam(c, name) ?? usual], words, name)?.[0] ?? usual;
 
 /** Is an optional part of the answer asked for? @throws {ApiError} 400 unless it is `true` or `false` */
-export function wantsParam(c: AppContext, name: string): boolean {
-  return wordParam(c, name, ['true', 'false'], 'false') === 'true';
-}
+export const wantsParam = (c: AppContext, name: string): boolean =>
+  wordParam(c, name, ['true', 'false'], 'false') === 'true';
 
 export function oneOf<T extends string>(
   values: string[] | undefined,

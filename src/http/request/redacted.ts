@@ -10,10 +10,9 @@ export function refuseRedacted(c: AppContext, given: JsonObject, field: string):
 }
 
 /** 422: a value stands for what this key is not shown. */
-export function wouldBeLost(field: string): ApiError {
-  return unsupported(
+export const wouldBeLost = (field: string): ApiError =>
+  unsupported(
     `What is sent holds "${REDACTED}", which stands for what this key is not shown.`,
     { field, required_scope: 'data:reveal' },
     'Leave out the members that are not to be changed, or use a key with the scope data:reveal.',
   );
-}

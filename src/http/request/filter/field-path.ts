@@ -9,9 +9,7 @@ const SEGMENT = /^(?:\.([^.[\]"\\\p{Cc}]+)|\[(\d{1,9})\]|\["([^"\\\p{Cc}]+)"\])/
 const MAX_SEGMENTS = 20;
 
 /** Does this name a member of the payload, rightly or not? */
-export function isFieldName(name: string): boolean {
-  return /^(args|meta)([.[]|$)/.test(name);
-}
+export const isFieldName = (name: string): boolean => /^(args|meta)([.[]|$)/.test(name);
 
 /** The JSON path below the stored body. @throws {ApiError} 400 naming the field */
 export function readFieldPath(name: string): string {
@@ -31,6 +29,5 @@ export function readFieldPath(name: string): string {
   return path;
 }
 
-function malformed(name: string) {
-  return invalidRequest(name, `${name} is not the path of a member; write args.0.user_id, meta.tenant or meta["a.b"].`);
-}
+const malformed = (name: string) =>
+  invalidRequest(name, `${name} is not the path of a member; write args.0.user_id, meta.tenant or meta["a.b"].`);

@@ -97,9 +97,7 @@ function singleParam(c: AppContext, name: string): string | undefined {
   return value;
 }
 
-function fieldsName(c: AppContext): string {
-  return Object.keys(c.req.queries()).find(isFieldName) ?? 'args';
-}
+const fieldsName = (c: AppContext): string => Object.keys(c.req.queries()).find(isFieldName) ?? 'args';
 
 /** Text of a query parameter as the JSON scalars it can stand for: `42` is a number or a string. */
 function jsonTexts(text: string): string[] {
@@ -132,17 +130,13 @@ function rangeMember(name: 'priority' | 'attempt', read: typeof readPriority): M
   };
 }
 
-function endMember(
-  name: Bounded,
-  end: 'min' | 'max',
-  read: (value: unknown, field: string, now: number) => number,
-): Member {
-  return (filter, value, field, now) => {
+const endMember =
+  (name: Bounded, end: 'min' | 'max', read: (value: unknown, field: string, now: number) => number): Member =>
+  (filter, value, field, now) => {
     refuseSecond(filter[name]?.[end], field);
     const range = { ...filter[name], [end]: read(value, field, now) };
     setRange(filter, name, rangeOf(range.min, range.max, field));
   };
-}
 
 const momentOf = (name: Bounded) => (value: unknown, field: string, now: number) => readMoment(name, value, field, now);
 
