@@ -19,6 +19,7 @@ import { getOrInsert } from '../job/get-or-insert';
 import { Allowance } from './allowance';
 import type { EventLog, Published, QueueEvent } from './event-log';
 import { CLOSED, type FeedMessage, type FollowRequest, type Hello, PING, PONG, READ } from './feed-messages';
+import { closeSocket, sendTo } from './upgrade';
 
 /** A follower with this many unread characters is dropped. */
 const MAX_UNREAD = 1024 * 1024;
@@ -132,7 +133,7 @@ export class Followers {
 
   left(socket: WebSocket): void {
     this.leave(socket);
-    close(socket, 1000);
+    closeSocket(socket, 1000);
   }
 
   /** Notifies all followers of something that is not an event of the feed. */
@@ -162,7 +163,7 @@ export class Followers {
   dismiss(): void {
     for (const socket of [...this.followers.keys()]) {
       this.leave(socket);
-      close(socket, CLOSED.gone, 'gone');
+      closeSocket(socket, CLOSED.gone, 'gone');
     }
   }
 
@@ -252,9 +253,9 @@ export class Followers {
   private send(follower: Follower, message: string): void {
     follower.unread += message.length;
     const { socket, unread } = follower;
-    if (unread <= MAX_UNREAD && send(socket, message)) return;
+    if (unread <= MAX_UNREAD && sendTo(socket, message)) return;
     this.leave(socket);
-    close(socket, CLOSED.slow, 'does not read');
+    closeSocket(socket, CLOSED.slow, 'does not read');
   }
 }
 
@@ -292,21 +293,3 @@ class Texts {
 }
 
 const nameOf = (types: readonly string[] | undefined): string => types?.toSorted().join() ?? '*';
-
-/** @returns false when the socket is closed: the runtime may report that later, or never */
-function send(socket: WebSocket, message: string): boolean {
-  try {
-    socket.send(message);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-function close(socket: WebSocket, code: number, reason?: string): void {
-  try {
-    socket.close(code, reason);
-  } catch {
-    // It is closed.
-  }
-}

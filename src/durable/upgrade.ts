@@ -1,4 +1,4 @@
-/** WebSockets between objects: a parameter of the upgrade has its purpose, as JSON. */
+/** WebSockets between objects, in which a parameter of the upgrade has its purpose, as JSON; and to clients. */
 import type { ErrorData, Outcome } from '../job/errors';
 
 /** Asks an object for a socket. @returns it, not accepted yet */
@@ -22,3 +22,21 @@ export function wantedBy<T>(request: Request, name: string): T | undefined {
 
 export const upgradeAnswer = (answer: Outcome<Response>): Response =>
   answer.ok ? answer.value : Response.json(answer.error, { status: answer.error.status });
+
+/** @returns false when the socket is closed: the runtime may report that later, or never */
+export function sendTo(socket: WebSocket, text: string): boolean {
+  try {
+    socket.send(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+export function closeSocket(socket: WebSocket, code: number, reason?: string): void {
+  try {
+    socket.close(code, reason);
+  } catch {
+    // It is closed.
+  }
+}

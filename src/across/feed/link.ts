@@ -11,6 +11,7 @@ import {
   READ_EVERY,
   type StreamNews,
 } from '../../durable/feed-messages';
+import { closeSocket, sendTo } from '../../durable/upgrade';
 import type { ErrorData, Outcome } from '../../job/errors';
 
 /** Pauses before a socket that broke off, or could not be opened, is opened again, ms. */
@@ -52,7 +53,7 @@ export class Link<About = unknown> {
     const socket = opened.value;
     const hello = await this.greeted(socket);
     this.last = hello.position;
-    if (this.isClosed) close(socket);
+    if (this.isClosed) closeSocket(socket, 1000);
     return { ok: true, value: hello };
   }
 
@@ -101,7 +102,7 @@ export class Link<About = unknown> {
     this.unread += length;
     if (this.unread < READ_EVERY) return;
     this.unread = 0;
-    send(socket, READ);
+    sendTo(socket, READ);
   }
 
   /** From now on everything is passed on. */
@@ -126,11 +127,11 @@ export class Link<About = unknown> {
     const { socket } = this;
     if (this.isClosed || !socket) return;
     if (!this.isAlive) {
-      close(socket);
+      closeSocket(socket, 1000);
       return void this.brokeOff(undefined);
     }
     this.isAlive = false;
-    send(socket, PING);
+    sendTo(socket, PING);
   }
 
   private async brokeOff(code: number | undefined): Promise<void> {
@@ -169,22 +170,6 @@ export class Link<About = unknown> {
   close(): void {
     if (this.isClosed) return;
     this.isClosed = true;
-    if (this.socket) close(this.socket);
-  }
-}
-
-function send(socket: WebSocket, text: string): void {
-  try {
-    socket.send(text);
-  } catch {
-    // It is closed; notifies its listeners.
-  }
-}
-
-function close(socket: WebSocket): void {
-  try {
-    socket.close(1000);
-  } catch {
-    // It is closed.
+    if (this.socket) closeSocket(this.socket, 1000);
   }
 }

@@ -21,6 +21,7 @@ import type { LiveEventMessage, LiveMessage } from '../../contract/live-socket';
 import type { QueueEvent } from '../../durable/event-log';
 import { errorDataOf } from '../../durable/platform-errors';
 import { Unread } from '../../durable/unread';
+import { closeSocket, sendTo } from '../../durable/upgrade';
 import { invalidPayload, invalidRequest } from '../../job/errors';
 import { own } from '../../job/own';
 import type { Redactor } from '../../job/redaction';
@@ -208,25 +209,13 @@ class Subscriber {
     const n = this.unread.sent(text, Date.now());
     if (this.unread.bytes > MAX_UNREAD) this.cutOff(TRY_LATER, 'the client does not confirm that it reads');
     else if (this.unread.isTooMuch) this.cutOff(TRY_LATER, 'too much data waits for the clients of this server');
-    else this.put(text);
+    else if (!sendTo(this.socket, text)) this.over();
     if (n !== undefined) this.send(JSON.stringify({ type: 'ping', n }));
-  }
-
-  private put(text: string): void {
-    try {
-      this.socket.send(text);
-    } catch {
-      this.over();
-    }
   }
 
   private cutOff(code: number, reason: string): void {
     this.over();
-    try {
-      this.socket.close(code, reason);
-    } catch {
-      // It is closed.
-    }
+    closeSocket(this.socket, code, reason);
   }
 
   /** Nothing waits for it any more. What waits for a disconnected client that has not left is still there. */
