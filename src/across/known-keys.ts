@@ -4,10 +4,9 @@
  */
 import type { Env } from '../config';
 import { isWithin } from '../durable/backoff';
-import { onEmptied } from '../durable/memory';
+import { perDeployment } from '../durable/memory';
 import { waitAtMost } from '../durable/wait';
 import { unavailable } from '../job/errors';
-import { getOrInsert } from '../job/get-or-insert';
 import { endOf, hashOf, type KeyRecord, keyIdIn } from '../job/keys';
 import { directoryObject } from '../rpc/stubs';
 
@@ -95,12 +94,7 @@ class KnownKeys {
 /** A key and the end of the secret that was presented, epoch ms or infinity; it may have passed. */
 export type KnownKey = KeyRecord & { end: number };
 
-let lists = new WeakMap<Env, KnownKeys>();
-onEmptied(() => {
-  lists = new WeakMap();
-});
-
-const listOf = (env: Env): KnownKeys => getOrInsert(lists, env, () => new KnownKeys(env));
+const listOf = perDeployment((env: Env) => new KnownKeys(env));
 
 /** The key in a text; undefined: it is none. Expired keys have an `end` in the past. @throws {ApiError} 503 */
 export async function findKey(env: Env, text: string, now: number): Promise<(KnownKey & { hash: string }) | undefined> {

@@ -1,5 +1,6 @@
 import type { Env } from '../config';
-import { onEmptied } from '../durable/memory';
+import { isWithin } from '../durable/backoff';
+import { perDeployment } from '../durable/memory';
 import { inParallel } from '../durable/parallel';
 import { notFound, unwrap } from '../job/errors';
 import { type Meter, read, sum } from '../job/metrics/meter';
@@ -50,18 +51,14 @@ export async function readMetrics(env: Env, queue?: string): Promise<Reading> {
 /** Minimum interval between reads of the queues, per isolate, ms. */
 const SCRAPE_EVERY_MS = 10_000;
 
-let readings = new WeakMap<Env, Reading>();
-onEmptied(() => {
-  readings = new WeakMap();
-});
+const scrapedIn = perDeployment((_: Env): { last?: Reading } => ({}));
 
 /** As {@link readMetrics}, of all queues; at most {@link SCRAPE_EVERY_MS} old. @param now epoch ms */
 export async function scrape(env: Env, now: number): Promise<Reading> {
-  const last = readings.get(env);
-  if (last && now >= last.at && now - last.at < SCRAPE_EVERY_MS) return last;
-  const reading = { ...(await readMetrics(env)), at: now };
-  readings.set(env, reading);
-  return reading;
+  const scraped = scrapedIn(env);
+  if (scraped.last && isWithin(scraped.last.at, SCRAPE_EVERY_MS, now)) return scraped.last;
+  scraped.last = { ...(await readMetrics(env)), at: now };
+  return scraped.last;
 }
 
 /** Queues asked for their history at a time: an answer may be large. */

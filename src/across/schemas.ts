@@ -4,7 +4,7 @@
  * the directory is asked. So a change holds from its arrival at the queue, and deployments without schemas never ask.
  */
 import type { Env } from '../config';
-import { onEmptied } from '../durable/memory';
+import { perDeployment } from '../durable/memory';
 import { type CronDefinition, jobOf } from '../job/cron/definition';
 import { ApiError, atIndex } from '../job/errors';
 import type { NewJob } from '../job/record';
@@ -15,12 +15,7 @@ import { Work } from '../job/schemas/work';
 import { directoryObject, queueObject } from '../rpc/stubs';
 
 /** The schemas that this isolate knows, for each deployment. */
-let registries = new WeakMap<Env, Registry>();
-onEmptied(() => {
-  registries = new WeakMap();
-});
-
-const NONE = new Registry(undefined, []);
+const knownIn = perDeployment((_: Env) => ({ registry: new Registry(undefined, []) }));
 
 /** How often jobs are validated again because the schemas have changed meanwhile. */
 const TRIES = 4;
@@ -31,7 +26,7 @@ interface Sent {
 
 /** The entries with the verdict of the schemas known here. */
 function validated<T extends Sent>(env: Env, entries: readonly T[]): readonly T[] {
-  const registry = registries.get(env) ?? NONE;
+  const { registry } = knownIn(env);
   const { stamp } = registry;
   if (stamp === undefined) return entries;
   const work = new Work();
@@ -68,12 +63,10 @@ export async function underSchemas<T extends Sent, R>(
 }
 
 async function refresh(env: Env): Promise<Registry> {
-  const known = registries.get(env) ?? NONE;
-  const changed = await directoryObject(env).schemas(known.stamp);
-  if (!changed) return known;
-  const registry = new Registry(changed.stamp, changed.schemas);
-  registries.set(env, registry);
-  return registry;
+  const known = knownIn(env);
+  const changed = await directoryObject(env).schemas(known.registry.stamp);
+  if (changed) known.registry = new Registry(changed.stamp, changed.schemas);
+  return known.registry;
 }
 
 /** Validates jobs kept for later. @returns warnings for their author @throws {ApiError} 400 with `details.index` */
