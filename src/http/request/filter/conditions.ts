@@ -3,7 +3,7 @@
  * them), and different conditions must all hold.
  */
 import { parseDuration } from '../../../job/duration';
-import { defined, readInteger, readName } from '../../../job/envelope/fields';
+import { defined, readInteger, readName, readString } from '../../../job/envelope/fields';
 import { invalidRequest } from '../../../job/errors';
 import { isFingerprint } from '../../../job/failures/fingerprint';
 import { bindingsOf, type JobFilter, MAX_BINDINGS, type Range } from '../../../job/filter';
@@ -32,6 +32,12 @@ export const readCount = readInteger(0, 2_147_483_647);
 export function refuseSecond(taken: unknown, field: string): void {
   if (taken === undefined) return;
   throw invalidRequest(field, `${field} repeats another condition of the filter; use one of them.`);
+}
+
+/** Adds what a condition makes. @throws {ApiError} 400 where it repeats another one */
+export function add(filter: JobFilter, part: JobFilter, field: string): void {
+  for (const name in part) refuseSecond(filter[name as keyof JobFilter], field);
+  Object.assign(filter, part);
 }
 
 /** Job types, in which `*` stands for anything. @throws {ApiError} 400 */
@@ -76,16 +82,6 @@ export function readMoment(name: Bounded, value: unknown, field: string, now: nu
   );
 }
 
-/** Puts the words of a search, or the id that it consists of, into the filter. @throws {ApiError} 400 */
-function setSearch(filter: JobFilter, text: string, field: string): void {
-  const id = idIn(text);
-  if (id === undefined) filter.words = readWords(text, field);
-  else {
-    refuseSecond(filter.ids, field);
-    filter.ids = [id];
-  }
-}
-
 /** The words of a search, all of which must be found. @throws {ApiError} 400 */
 function readWords(text: string, field: string): string[] {
   if (text.length > MAX_SEARCH) {
@@ -106,40 +102,29 @@ export function readFingerprints(texts: string[], field: string): string[] {
   );
 }
 
-/** Puts a condition into the filter. @throws {ApiError} 400 naming `field` */
-type Condition<Value> = (filter: JobFilter, value: Value, field: string, now: number) => void;
+/** The part of a filter that a condition makes. @throws {ApiError} 400 naming `field` */
+export type Condition<Value = unknown> = (value: Value, field: string, now: number) => JobFilter;
 
 /** The conditions that are said alike in queries and in bodies: of lists, and of single values. */
 export const LISTS = {
-  ids: (filter, ids, field) => {
-    filter.ids = atMost(ids, MAX_IDS, field);
-  },
-  type: (filter, types, field) => {
-    filter.types = readTypes(types, field);
-  },
-  state: (filter, states, field) => {
-    filter.states = oneOf(states, JOB_STATES, field) as JobState[];
-  },
-  tags: (filter, tags, field) => {
-    filter.tags = atMost(tags, MAX_TAGS, field);
-  },
-  fingerprint: (filter, fingerprints, field) => {
-    filter.fingerprints = readFingerprints(fingerprints, field);
-  },
-} satisfies Record<string, Condition<string[]>>;
+  ids: (ids, field) => ({ ids: atMost(ids, MAX_IDS, field) }),
+  type: (types, field) => ({ types: readTypes(types, field) }),
+  state: (states, field) => ({ states: oneOf(states, JOB_STATES, field) as JobState[] }),
+  tags: (tags, field) => ({ tags: atMost(tags, MAX_TAGS, field) }),
+  fingerprint: (fingerprints, field) => ({ fingerprints: readFingerprints(fingerprints, field) }),
+} satisfies Record<string, (list: string[], field: string) => JobFilter>;
 
 export const VALUES = {
-  group: (filter: JobFilter, value: unknown, field: string) => {
-    filter.group = readName(MAX_GROUP_LENGTH)(value, field);
+  group: (value, field) => ({ group: readName(MAX_GROUP_LENGTH)(value, field) }),
+  older_than: (value, field, now) => ({ aged: { max: readAge(value, field, now) } }),
+  error: (value, field) => ({ error_words: readWords(readString(value, field), field) }),
+  /** An id means the job with it, not those that mention it. */
+  q: (value, field) => {
+    const text = readString(value, field);
+    const id = idIn(text);
+    return id === undefined ? { words: readWords(text, field) } : { ids: [id] };
   },
-  older_than: (filter: JobFilter, value: unknown, field: string, now: number) => {
-    filter.aged = { max: readAge(value, field, now) };
-  },
-  error: (filter: JobFilter, text: string, field: string) => {
-    filter.error_words = readWords(text, field);
-  },
-  q: setSearch,
-};
+} satisfies Record<string, Condition>;
 
 export function atMost<T>(list: T[], max: number, field: string): T[] {
   if (list.length <= max) return list;

@@ -1,5 +1,5 @@
 /** Filters in bodies and query parameters: the same names. In a body, `where` is for members of the payload. */
-import { readName, readObject, readQueueName, readString } from '../../../job/envelope/fields';
+import { readBoolean, readName, readObject, readQueueName, readString } from '../../../job/envelope/fields';
 import { invalidRequest } from '../../../job/errors';
 import type { FieldCondition, JobFilter, Range, Selection } from '../../../job/filter';
 import type { AppContext } from '../../context';
@@ -7,9 +7,11 @@ import { within } from '../bounds';
 import { unknownName } from '../members';
 import { listParam, oneOf, queueParam, withPlus } from '../query';
 import {
+  add,
   affordable,
   atMost,
   type Bounded,
+  type Condition,
   LISTS,
   MAX_FIELDS,
   MAX_NAME,
@@ -30,11 +32,11 @@ export function filterFromQuery(c: AppContext, now: number): Selection {
   const text = (name: string) => singleParam(c, name);
   const list = (condition: keyof typeof LISTS, ...names: [string, ...string[]]) => {
     const given = listParam(c, ...names);
-    if (given) LISTS[condition](filter, given, names[0]);
+    if (given) add(filter, LISTS[condition](given, names[0]), names[0]);
   };
   const value = (name: keyof typeof VALUES, read = (given: string) => given) => {
     const given = text(name);
-    if (given !== undefined) VALUES[name](filter, read(given), name, now);
+    if (given !== undefined) add(filter, VALUES[name](read(given), name, now), name);
   };
   list('ids', 'id', 'ids', 'job_ids');
   list('type', 'type');
@@ -111,24 +113,13 @@ function jsonTexts(text: string): string[] {
 
 type Member = (filter: JobFilter, value: unknown, field: string, now: number) => void;
 
-const listMember =
-  (name: Exclude<keyof typeof LISTS, 'ids' | 'tags'>): Member =>
-  (filter, value, field) =>
-    LISTS[name](filter, texts(value, field), field);
+/** A condition that stands alone: it repeats no other one. */
+const once =
+  (condition: Condition): Member =>
+  (filter, value, field, now) =>
+    add(filter, condition(value, field, now), field);
 
-const namedTwice =
-  (name: 'ids' | 'tags'): Member =>
-  (filter, value, field) => {
-    refuseSecond(filter[name], field);
-    LISTS[name](filter, texts(value, field), field);
-  };
-
-function rangeMember(name: 'priority' | 'attempt', read: typeof readPriority): Member {
-  return (filter, value, field) => {
-    refuseSecond(filter[name], field);
-    setRange(filter, name, readRange(value, field, read));
-  };
-}
+const list = (name: keyof typeof LISTS) => once((value, field) => LISTS[name](texts(value, field), field));
 
 const endMember =
   (name: Bounded, end: 'min' | 'max', read: (value: unknown, field: string, now: number) => number): Member =>
@@ -142,32 +133,27 @@ const momentOf = (name: Bounded) => (value: unknown, field: string, now: number)
 
 /** Members of a filter in a body. They have the names of a query; `where` is for members of the payload. */
 const MEMBERS: Record<string, Member> = {
-  id: namedTwice('ids'),
-  ids: namedTwice('ids'),
-  type: listMember('type'),
-  state: listMember('state'),
-  tag: namedTwice('tags'),
-  tags: namedTwice('tags'),
-  group: VALUES.group,
-  priority: rangeMember('priority', readPriority),
+  id: list('ids'),
+  ids: list('ids'),
+  type: list('type'),
+  state: list('state'),
+  tag: list('tags'),
+  tags: list('tags'),
+  group: once(VALUES.group),
+  priority: once((value, field) => ({ priority: readRange(value, field, readPriority) })),
   priority_min: endMember('priority', 'min', readPriority),
   priority_max: endMember('priority', 'max', readPriority),
-  attempts: rangeMember('attempt', readCount),
+  attempts: once((value, field) => ({ attempt: readRange(value, field, readCount) })),
   attempts_min: endMember('attempt', 'min', readCount),
   attempts_max: endMember('attempt', 'max', readCount),
   since: endMember('created', 'min', momentOf('created')),
   until: endMember('created', 'max', momentOf('created')),
-  older_than: VALUES.older_than,
-  error_type: (filter, value, field) => {
-    filter.error_type = readName(MAX_NAME)(value, field);
-  },
-  error: (filter, value, field) => VALUES.error(filter, readString(value, field), field),
-  fingerprint: listMember('fingerprint'),
-  q: (filter, value, field) => VALUES.q(filter, readString(value, field), field),
-  dead_letter: (filter, value, field) => {
-    if (typeof value !== 'boolean') throw invalidRequest(field, `${field} must be true or false.`);
-    filter.dead = value;
-  },
+  older_than: once(VALUES.older_than),
+  error_type: once((value, field) => ({ error_type: readName(MAX_NAME)(value, field) })),
+  error: once(VALUES.error),
+  fingerprint: list('fingerprint'),
+  q: once(VALUES.q),
+  dead_letter: once((value, field) => ({ dead: readBoolean(value, field) })),
   meta: (filter, value, field) => {
     for (const [name, wanted] of conditionsIn(value, field)) {
       addField(filter, `meta[${JSON.stringify(name)}]`, wanted, `${field}.${name}`);
