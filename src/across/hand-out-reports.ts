@@ -6,7 +6,7 @@ import type { JobView } from '../job/record';
 import { bytesOf, grouped, MAX_ANSWER_BYTES } from '../job/size';
 import { queueObject } from '../rpc/stubs';
 import type { ClaimRequest, Report, Reported, ReportedAndClaimed } from '../rpc/workers';
-import { askByHome } from './locate';
+import { askByHome, isMissing } from './locate';
 
 export interface Following {
   queue: string;
@@ -70,9 +70,6 @@ function placesOf(entries: readonly Outcome<Report>[]): Map<string, number[]> {
   }
   return places;
 }
-
-const isMissing = (outcome: Outcome<unknown> | undefined): boolean =>
-  outcome?.ok === false && outcome.error.code === 'not_found';
 
 /** @param claim follows them. @param mostTold bytes of recorded steps in the answer */
 async function reportTo(

@@ -89,7 +89,8 @@ export async function reach<T>(
 export const cancelAt = (queues: Queues, queue: string, ids: readonly string[]): Promise<void> =>
   reach(queues, queue, ids, String, (object, some) => object.cancelSteps(some));
 
-const isMissing = (outcome: Outcome<unknown>): boolean => !outcome.ok && outcome.error.code === 'not_found';
+export const isMissing = (outcome: Outcome<unknown> | undefined): boolean =>
+  outcome?.ok === false && outcome.error.code === 'not_found';
 
 function byQueue(places: readonly IdPlace[]): Map<string, string[]> {
   const groups = Map.groupBy(places, ({ queue }) => queue);

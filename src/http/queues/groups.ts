@@ -15,7 +15,13 @@ import { pathParam, queueNameIn } from '../request/path';
 import { serve } from '../route';
 import { renderGroupLimits } from './config';
 
-export const queueGroupRoutes = serve(contract.queueGroups, { show, change, restore, pause, resume });
+export const queueGroupRoutes = serve(contract.queueGroups, {
+  show,
+  change: async (c) => override(c, readGroupChange(await readBody(c))),
+  restore,
+  pause: (c) => override(c, { paused: true }),
+  resume: (c) => override(c, { paused: null }),
+});
 
 const groupIn = (c: AppContext): string => readPathName(MAX_GROUP_LENGTH)(pathParam(c, 'group'), 'group');
 
@@ -24,21 +30,9 @@ async function show(c: AppContext) {
   return json(c, renderDetail(queue, unwrap(await queueObject(c.env, queue).group(group))));
 }
 
-async function change(c: AppContext) {
-  return override(c, readGroupChange(await readBody(c)));
-}
-
 async function restore(c: AppContext) {
   const [queue, group] = [queueNameIn(c), groupIn(c)];
   return answer(c, queue, group, unwrap(await queueObject(c.env, queue).restoreGroup(group)));
-}
-
-async function pause(c: AppContext) {
-  return override(c, { paused: true });
-}
-
-async function resume(c: AppContext) {
-  return override(c, { paused: null });
 }
 
 async function override(c: AppContext, said: GroupChange) {

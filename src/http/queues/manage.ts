@@ -6,7 +6,6 @@ import { conflict, invalidRequest, unwrap } from '../../job/errors';
 import type { JobFilter } from '../../job/filter';
 import { MAX_GROUP_LENGTH } from '../../job/group';
 import { JOB_STATES, type JobState } from '../../job/states';
-import { formatInstant } from '../../job/time';
 import type { RemovalStrategy } from '../../rpc/operations';
 import { queueObject } from '../../rpc/stubs';
 import { previewOf, readWaitMs } from '../bulk/operate';
@@ -20,7 +19,8 @@ import { queueNameIn } from '../request/path';
 import { oneOf } from '../request/query';
 import { serve } from '../route';
 import { parseQueueConfig, renderQueueConfig } from './config';
-import { createdAt, renderStatus } from './render';
+import { createdAt } from './render';
+import { setMode } from './routes';
 
 const HOW_TO_CHANGE = 'Change its settings with PUT /ojs/v1/queues/:name/config.';
 
@@ -44,12 +44,8 @@ async function create(c: AppContext) {
 }
 
 async function drain(c: AppContext) {
-  const name = queueNameIn(c);
-  await mustExist(c, name);
-  const status = unwrap(await queueObject(c.env, name).drain());
-  if (status.unchanged) c.set('unchanged', true);
-  const rendered = renderStatus(name, { paused: false, draining: true });
-  return json(c, { queue: rendered, ...rendered, drained_at: formatInstant(status.changed_at) });
+  const { at, ...changed } = await setMode(c, 'drain');
+  return json(c, { ...changed, drained_at: at });
 }
 
 async function purge(c: AppContext) {

@@ -129,7 +129,7 @@ export async function resume(c: AppContext) {
   return json(c, { ...changed, resumed_at: at });
 }
 
-async function setMode(c: AppContext, verb: 'pause' | 'resume') {
+export async function setMode(c: AppContext, verb: 'pause' | 'resume' | 'drain') {
   const name = queueNameIn(c);
   await mustExist(c, name);
   const status = unwrap(await queueObject(c.env, name)[verb]());
