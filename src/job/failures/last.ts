@@ -1,4 +1,5 @@
 /** A job's last failure, as its history tells it. */
+import { textOf } from '../own';
 import type { JobHistory } from '../record';
 import type { Failure } from './fingerprint';
 
@@ -20,5 +21,3 @@ export function failureOf(
   const code = textOf(error.code) ?? textOf(reason) ?? 'unknown';
   return { type, error_type: textOf(error.type) ?? code, code, message: textOf(error.message) ?? '' };
 }
-
-const textOf = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined);
