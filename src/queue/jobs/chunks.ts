@@ -38,8 +38,10 @@ export function numbersOf(chunks: readonly (readonly JobRow[])[]): Map<number, n
 }
 
 export class Chunks implements LaneRules {
-  /** Reading reached its bound: the next selection continues there. */
-  isUnfinished = false;
+  /** The next selection finds more here by itself. */
+  private goesOn = false;
+  /** Reading reached its bound. */
+  private wasFull = false;
   private readonly tried = new Set<ChunkLane>();
   /** Jobs by group that the claim has taken, which have no leases yet. */
   private starting: ReadonlyMap<string, number> | undefined;
@@ -51,6 +53,11 @@ export class Chunks implements LaneRules {
     private readonly settingsOf: SettingsOf,
     private readonly now: number,
   ) {}
+
+  /** Does the next selection continue where this one ended? Jobs that are found to be over make room for others. */
+  get isUnfinished(): boolean {
+    return this.goesOn || (this.wasFull && !this.scan.isFull);
+  }
 
   /** Reads ahead, and finds out what is ready. */
   gather(): void {
@@ -67,9 +74,9 @@ export class Chunks implements LaneRules {
       if (row && stateOf(row, false, now) === 'available') this.read(row);
     }
     scan.look(this, now);
-    const wasFull = scan.isFull;
-    if (wasFull) scan.begin(leases.head);
-    this.isUnfinished = scan.unfinished || (wasFull && !scan.isFull);
+    this.wasFull = scan.isFull;
+    if (this.wasFull) scan.begin(leases.head);
+    this.goesOn = scan.unfinished;
   }
 
   private read(row: JobRow): void {
@@ -164,7 +171,7 @@ export class Chunks implements LaneRules {
       if (group !== undefined && !lane.isStrict) {
         const taken = (claim.starting.get(group) ?? 0) + (joining.get(group) ?? 0);
         if (this.isHeld(group, row, taken)) {
-          this.isUnfinished ||= roomFor(q, row, now) > 0 && scan.yields(row);
+          this.goesOn ||= roomFor(q, row, now) > 0 && scan.yields(row);
           held.add(group);
           if (job.group !== undefined && this.isHeld(group, row, 0)) scan.park(lane, group);
           continue;

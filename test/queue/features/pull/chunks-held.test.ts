@@ -28,9 +28,9 @@ async function fill(queue: TestQueue, group: string, count: number, type = 'rows
   unwrap(await queue.api.enqueue(Array.from({ length: count }, () => job)));
 }
 
-const fetch = async (queue: TestQueue, options: Json = {}, types = ['rows.insert']): Promise<Json[]> => {
+const fetch = async (queue: TestQueue, options: Json = {}, types = ['rows.insert'], count = 10): Promise<Json[]> => {
   const handlers = types.map((type) => ({ type, batch: { size: 4, wait_ms: 0, ...options } }));
-  const body = { queues: [queue.name], count: 10, handlers, types };
+  const body = { queues: [queue.name], count, handlers, types };
   return (await server.ok(200, 'POST', `${V1}/workers/fetch`, body)).jobs as Json[];
 };
 
@@ -54,6 +54,20 @@ it.each(BOUNDS)('a long backlog that is held by %s holds up no other group', asy
     for (let n = 0; n < 5; n++) found.push(...(await fetch(queue, options)).map(({ id }) => id));
     expect(found).toEqual([quiet]);
   }
+});
+
+it('jobs that another worker has taken keep no place among those that are gathered', async () => {
+  const queue = await queueWith({ order: 'fair' });
+  await queue.inside(({ q }) => Object.assign(q.store.sizes, { chunkJobs: 4 }));
+  const alone = { type: 'rows.insert', options: { retry: { max_attempts: 1 } } };
+  const first = await server.enqueue(queue.name, alone);
+  const others: string[] = [];
+  for (let n = 0; n < 4; n++) others.push(await server.enqueue(queue.name, { type: 'rows.insert' }));
+  const last = await server.enqueue(queue.name, alone);
+  const waits = { size: 3, wait_ms: MINUTE };
+  expect((await fetch(queue, waits, ['rows.insert'], 1)).map(({ id }) => id)).toEqual([first]);
+  expect(await server.takeIds(queue.name, { count: 3 })).toEqual(others.slice(0, 3));
+  expect((await fetch(queue, waits)).map(({ id }) => id)).toEqual([last]);
 });
 
 it('a strict group with a longer backlog than is gathered continues with the job that failed, in order', async () => {
