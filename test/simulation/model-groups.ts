@@ -130,6 +130,12 @@ export function takesTurns(
   }
   const { turns } = book;
   if (!turns || taken.length < count) return;
+  // One that has no more jobs cannot have its share.
+  const left = new Set(available.filter((job) => !taken.includes(job)).map(groupOf));
+  if (Object.keys(turns.served).some((group) => !left.has(group))) {
+    book.turns = undefined;
+    return;
+  }
   turns.ever = [...new Set([...turns.ever, ...noisy])];
   turns.asked += count;
   for (const group of taken.map(groupOf)) {

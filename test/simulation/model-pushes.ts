@@ -62,6 +62,8 @@ export interface Terms {
   health: Health;
   /** Jobs that run at the target already, since the object lives. */
   running: number;
+  /** Those handed over that take a place: their calls are made. */
+  placed: number;
   /** How many of them the Worker wants at once; 0: it does not say. */
   concurrency: number;
   /** Is a job given out, to whomever? */
@@ -74,7 +76,7 @@ export function handOver(model: Model, handed: readonly Handed[], terms: Terms):
   holds(!model.paused, () => 'a paused queue pushed');
   holds(now >= health.until, () => `pushed at ${now} to a target that rests until ${health.until}`);
   const most = Math.min(CONCURRENCY, terms.concurrency || CONCURRENCY);
-  holds(terms.running + handed.length <= most, () => `${terms.running} run, and ${handed.length} were pushed`);
+  holds(terms.running + terms.placed <= most, () => `${terms.running} run, and ${terms.placed} were pushed`);
   const alone = new Set<string>();
   const jobs = handed.map((one) => {
     const job = model.jobs.find(({ id }) => id === one.id);

@@ -144,7 +144,8 @@ class Pushes {
         return { id, attempt, delivery };
       }),
     );
-    // One whose call could not be made takes no place; of those that were just claimed, nobody knows that yet.
+    // One whose call could not be made takes no place.
+    const placed = fresh.filter(({ orphaned }) => !orphaned).length;
     const takesPlace = (delivery: string) => this.own.has(delivery) && this.handed.get(delivery)?.isSent === true;
     const running = model.jobs.filter(({ lease }) => lease?.pushed && takesPlace(lease.pushed.delivery)).length;
     const active = scene.world.quietly(
@@ -153,7 +154,7 @@ class Pushes {
     const { health, terms } = this;
     const { concurrency } = terms;
     const isTaken = (id: string) => active.has(id);
-    const alone = handOver(model, handed, { now, health, running, concurrency, isTaken });
+    const alone = handOver(model, handed, { now, health, running, placed, concurrency, isTaken });
     for (const { id, delivery } of handed) {
       this.own.add(delivery);
       this.handed.set(delivery, { job: id, alone: alone.has(delivery), isSent: false });
