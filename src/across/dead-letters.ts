@@ -80,7 +80,7 @@ async function newestOf(env: Env, filter: DeadLetterFilter, start: Start, limit:
     await queuesOf(env, filter),
     async (queue) => {
       const request = defined({ ...conditions, limit, total: counted, before: placeIn(queue, start.after) });
-      const part = unwrap(await queueObject(env, queue).deadLetterPlaces(request));
+      const part = unwrap(await queueObject(env, queue).deadLetterList(request));
       total += part.total;
       atLeast ||= part.total_is_exact === false;
       if (part.next) horizon = [...(horizon ? [horizon] : []), { ...part.next, queue }].sort(compare)[0];

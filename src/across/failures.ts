@@ -57,7 +57,7 @@ export async function findFailures(env: Env, selection: FailureSelection, cursor
     queues,
     async (queue) => {
       const from = start?.places.get(queue);
-      const part = unwrap(await queueObject(env, queue).failures(defined({ ...request, budget, from })));
+      const part = unwrap(await queueObject(env, queue).failureGroups(defined({ ...request, budget, from })));
       searched += part.looked;
       if (part.next) rest.push([queue, part.next]);
       for (const group of part.groups) {

@@ -276,7 +276,7 @@ describe('rows written', () => {
       await queue.get(id);
       await queue.claim();
       await queue.api.events({ limit: 10 });
-      await queue.api.deadLetterPlaces({ limit: 10 });
+      await queue.api.deadLetterList({ limit: 10 });
       await queue.api.config();
       await queue.api.settle({ kind: 'completed', job_id: id, attempt: 7 });
       await queue.api.activate(id);

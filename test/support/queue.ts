@@ -129,7 +129,7 @@ export class TestQueue {
 
   /** The newest dead letters that match, and how many match in all. */
   async deadLetters(request: DeadLetterRequest) {
-    const { places, total } = unwrap(await this.api.deadLetterPlaces(request));
+    const { places, total } = unwrap(await this.api.deadLetterList(request));
     const { jobs } = unwrap(await this.api.deadLettersAt(places.map(({ key }) => key)));
     return { jobs, total };
   }

@@ -1,5 +1,5 @@
 /** Who may call what: the caller's key has scopes, and the route says which one is needed (`route.ts`). */
-import { readConfig, readLogin } from '../../config';
+import { readConfig } from '../../config';
 import { refusal } from '../../job/errors';
 import { type Caller, seesEverything } from '../context';
 import type { Check } from '../route';
@@ -14,7 +14,7 @@ export const authentication: Check = async (c, rules) => {
   const isToken = token !== undefined && !(await isKey(c, token));
   const caller = isToken
     ? await callerOf(c, token, rules)
-    : ((readLogin(c.env) && (await callerByLogin(c))) ?? (await identify(c, () => presentedToken(c))));
+    : ((await callerByLogin(c)) ?? (await identify(c, () => presentedToken(c))));
   if (!isToken && needed !== 'key' && !caller.scopes.includes(needed)) {
     throw refusal(403, 'forbidden', `This API key lacks the scope ${needed}.`, { details: { required_scope: needed } });
   }

@@ -14,10 +14,10 @@ import { isKey, loginNeeded, ownPagesOnly, presentedToken, sentToken } from './i
  * @throws {ApiError} 401; 403 `no_role`; 429; 503 where the provider's keys cannot be read
  */
 export async function callerByLogin(c: AppContext): Promise<Caller | undefined> {
-  const login = readLogin(c.env);
-  if (!login) return undefined;
   const sent = sentToken(c);
   if (sent === undefined ? c.req.header('Authorization') !== undefined : !isJwt(sent)) return undefined;
+  const login = readLogin(c.env);
+  if (!login) return undefined;
   if (sent !== undefined) return (await isKey(c, sent)) ? undefined : await callerOfJwt(c, login, sent);
   const passed = login.header && c.req.header(login.header);
   if (passed) {

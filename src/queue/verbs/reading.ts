@@ -188,8 +188,8 @@ export const READING_VERBS = {
     (q, now, request: StatesRequest) => countStates(q, request, now),
     () => ({ counts: emptyStats('', 0).counts, looked: 0 }),
   ),
-  /** Groups of failures, a step of them. */
-  failures: readAll(
+  /** Groups of failures, a step of them. Objects that would not narrow them to groups know it by another name. */
+  failureGroups: readAll(
     (q, now, request: FailuresRequest) => failures(q, request, now),
     () => ({ groups: [], looked: 0 }),
   ),
@@ -208,7 +208,7 @@ export const READING_VERBS = {
     () => ({ count: 0 }),
   ),
   /** Where the newest dead letters lie. */
-  deadLetterPlaces: readAll(
+  deadLetterList: readAll(
     (q, now, request: DeadLetterRequest) => deadLetterPlaces(q, request, now),
     () => ({ places: [], total: 0 }),
   ),

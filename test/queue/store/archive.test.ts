@@ -310,7 +310,7 @@ describe('dead letters', () => {
       return page.jobs.map(({ record }) => record.type);
     };
     expect(await find({})).toEqual(['pdf.make', 'mail.read', 'mail.send']);
-    expect(await find({ type: 'mail.*' })).toEqual(['mail.read', 'mail.send']);
+    expect(await find({ types: ['mail.*'] })).toEqual(['mail.read', 'mail.send']);
     expect(await find({ error_type: 'Boom' })).toEqual(['pdf.make', 'mail.send']);
     expect(await find({ since: T0 + 1000 })).toEqual(['pdf.make', 'mail.read']);
     expect(await find({ until: T0 + 1000 })).toEqual(['mail.send']);
