@@ -26,7 +26,7 @@ const LINES = {
   locks: 479,
   mcp: 175,
   producer: 939,
-  queue: 26_948,
+  queue: 26_955,
   rpc: 1_734,
   testing: 961,
   ui: 11_894,
