@@ -5,7 +5,7 @@
  * | variable | value | default |
  * |---|---|---|
  * | `API_KEYS` | secret: JSON array of `{key, role?, scopes?, name?}`, or a list of keys (all scopes) | none |
- * | `REDACT` | list of rules for what a key without `data:reveal` is not shown (`job/redaction`) | none |
+ * | `REDACT` | list of rules for what a key without `data:reveal` is not shown (`access/redaction`) | none |
  * | `ALLOW_LOCALHOST` | `true`: without keys, localhost may call and be called; for development only | off |
  * | `LOCALHOST_SECRET` | set by `npm start` and `tocsin dev`: marks requests that came through these | none |
  * | `ALLOWED_ORIGINS` | list of origins whose pages may call while there is no key | none |
@@ -21,29 +21,30 @@
  * | `DATA_LOCATION` | where all data is kept, for ever: `eu`, `us`, `fedramp`, `fedramp-high` | anywhere |
  * | `TOKEN_SECRET` | secret that signs tokens and signal URLs; while it is replaced the new and the old one | none |
  * | `PUBLIC_URL` | where people reach this deployment, for signal URLs | none |
- * | `LOGIN` | JSON: the identity provider, and what its people may do (`job/login`) | none |
+ * | `LOGIN` | JSON: the identity provider, and what its people may do (`access/login`) | none |
  * | `LOGIN_SECRET` | secret of this deployment at the identity provider | none |
  * | `TEST_HOOKS` | `true` opens `POST /admin/reset` and test directives | off |
  *
  * A list is separated by commas or spaces, secrets by a space.
  */
+
+import { type ApiKey, readApiKeys } from './access/access';
+import { type LoginSettings, readLoginSettings } from './access/login';
+import { pseudonyms, type Redactor, readRedactionRules, redactor } from './access/redaction';
+import { readTokenSettings, type TokenSettings } from './access/token';
 import { declaration } from './declaration';
 import { readTargets, type TargetConfig } from './dispatch/config';
 import { STOP_FOR_MS } from './dispatch/health';
 import { readHostTargets, targetReader } from './dispatch/hosts';
 import { ownTarget } from './dispatch/own';
 import { type Allows, parseTargetUrl, TARGET_URL_RULE } from './dispatch/target-url';
-import { type ApiKey, readApiKeys } from './job/access';
 import { defined, type Reader, reader } from './job/envelope/fields';
 import { invalidConfiguration } from './job/errors';
 import { getOrInsert } from './job/get-or-insert';
 import { readListVariable } from './job/list-variable';
-import { type LoginSettings, readLoginSettings } from './job/login';
 import { own } from './job/own';
-import { pseudonyms, type Redactor, readRedactionRules, redactor } from './job/redaction';
 import { RETRY_VARIABLES, variablesLayer } from './job/retry/variables';
-import { STORAGE_BOUNDS } from './job/settings';
-import { readTokenSettings, type TokenSettings } from './job/token';
+import { STORAGE_BOUNDS } from './settings';
 
 /** Version announced in the manifest and by `/health`. */
 export const VERSION = '0.2.0';

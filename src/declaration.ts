@@ -3,7 +3,7 @@
  * while the modules load, so that requests and objects of an isolate see the same.
  */
 import type { LimitOverrides } from './job/limits/overrides';
-import type { QueueConfig } from './job/settings';
+import type { QueueConfig } from './settings';
 
 /** How pushed jobs travel to the deployment's own handlers. Absent: as to any handler Worker. */
 export interface OwnDelivery {

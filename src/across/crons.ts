@@ -5,12 +5,12 @@
 
 import type { Env } from '../config';
 import { inParallel } from '../durable/parallel';
-import type { CronDefinition } from '../job/cron/definition';
 import { ApiError, atIndex, notFound, type Outcome, unsupported, unwrap } from '../job/errors';
 import type { CronPlace, CronSummary, CronView } from '../rpc/cron';
 import { MAX_QUEUES_AT_ONCE } from '../rpc/directory';
 import type { QueueApi } from '../rpc/queue';
 import { directoryObject, queueObject } from '../rpc/stubs';
+import type { CronDefinition } from '../schedules/definition';
 import { refuseUnknownOptionsIn } from './known-options';
 import { MAX_WHOLE_PAGE } from './paging';
 import { queuesOf } from './queues';

@@ -4,11 +4,11 @@ import { inParallel } from '../durable/parallel';
 import { defined } from '../job/envelope/fields';
 import { unwrap } from '../job/errors';
 import type { JobView } from '../job/record';
-import { keptIn, type QueueConfig } from '../job/settings';
 import { bytesOfView, MAX_PAGE_BYTES } from '../job/size';
 import type { DeadLetterPlace } from '../rpc/failures';
 import type { DeadLetterRequest } from '../rpc/queue';
 import { directoryObject, queueObject } from '../rpc/stubs';
+import { keptIn, type QueueConfig } from '../settings';
 import { badCursor, decodeCursor, encodeCursor, type PagePlace, type Paging } from './paging';
 import { queuesOf } from './queues';
 

@@ -1,13 +1,13 @@
 /** Applies declared webhooks and alert rules by their stored names, and touches no others. A failure blocks nothing. */
 import { type Env, newWebhookSecret, readWebhookSecret, readWebhookUrl } from '../config';
 import type { Declared } from '../declaration';
-import { type AlertMembers, parseAlert } from '../job/alert/parse';
-import type { StoredAlert } from '../job/alert/rule';
 import { isObject, optional } from '../job/envelope/fields';
 import { invalidRequest, unwrap } from '../job/errors';
 import { own } from '../job/own';
-import { parseWebhook } from '../job/webhook/parse';
-import type { Webhook, WebhookMembers } from '../job/webhook/subscription';
+import { type AlertMembers, parseAlert } from '../notifications/alert/parse';
+import type { StoredAlert } from '../notifications/alert/rule';
+import { parseWebhook } from '../notifications/webhook/parse';
+import type { Webhook, WebhookMembers } from '../notifications/webhook/subscription';
 import type { Observers, StoredDeclaration } from '../rpc/deployment';
 import { directoryObject } from '../rpc/stubs';
 import { Reconciliation } from './reconcile';

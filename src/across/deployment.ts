@@ -8,11 +8,11 @@
 import type { Env } from '../config';
 import type { Declared } from '../declaration';
 import { hexOf, sha256Of } from '../job/bytes';
-import { type CronDefinition, parseCron } from '../job/cron/definition';
 import { ApiError, invalidConfiguration } from '../job/errors';
 import type { CronView } from '../rpc/cron';
 import type { StoredDeclaration } from '../rpc/deployment';
 import { directoryObject } from '../rpc/stubs';
+import { type CronDefinition, parseCron } from '../schedules/definition';
 import { deleteCron, findCron, ifThere, saveCron } from './crons';
 import { applyObservers, type ObserversAgain, withVariables } from './declared-observers';
 import { Reconciliation } from './reconcile';

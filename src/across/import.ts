@@ -1,15 +1,15 @@
 /** Imports parts of a file: ids that do not name the queue are noted, and global fingerprints reserved. */
 import { v7 as uuidv7 } from 'uuid';
 import type { Env } from '../config';
-import { type CronContext, type CronDefinition, parseCron } from '../job/cron/definition';
+import type { StoredJob } from '../export/stored-job';
 import { defined, isObject, readName, readObject } from '../job/envelope/fields';
 import { unwrap } from '../job/errors';
-import type { StoredJob } from '../job/export/stored-job';
 import type { JobBody } from '../job/record';
 import { formatInstant } from '../job/time';
 import { scopeOf } from '../job/unique/policy';
 import type { ImportRequest, PartsImported } from '../rpc/export';
 import { queueObject } from '../rpc/stubs';
+import { type CronContext, type CronDefinition, parseCron } from '../schedules/definition';
 import { reserveIds } from './batch';
 import { findCron, saveCron } from './crons';
 import { refuseUnknownOptionsIn } from './known-options';

@@ -2,12 +2,13 @@
  * Keys made at run time, as an isolate knows them. While keys are used it asks the directory for the list every
  * {@link LIST_MS}; for a key that it does not know earlier. Other requests meanwhile use the last list.
  */
+
+import { endOf, hashOf, type KeyRecord, keyIdIn } from '../access/keys';
 import type { Env } from '../config';
 import { isWithin } from '../durable/backoff';
 import { perDeployment } from '../durable/memory';
 import { waitAtMost } from '../durable/wait';
 import { unavailable } from '../job/errors';
-import { endOf, hashOf, type KeyRecord, keyIdIn } from '../job/keys';
 import { directoryObject } from '../rpc/stubs';
 
 /** The age at which the list is asked for again, ms. */

@@ -4,7 +4,7 @@ import { inParallel } from '../durable/parallel';
 import { defined } from '../job/envelope/fields';
 import { unwrap } from '../job/errors';
 import type { LimitOverride } from '../job/limits/policy';
-import { MINUTE_MS } from '../job/metrics/series';
+import { MINUTE_MS } from '../metrics/series';
 import type { AllowanceView } from '../rpc/allowances';
 import type { RateLimitView } from '../rpc/limits';
 import { deskObject, directoryObject, queueObject } from '../rpc/stubs';

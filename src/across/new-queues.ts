@@ -1,8 +1,9 @@
 /** How many queues a key may create in a day, as names are unbounded, and how many jobs it may enqueue into each. */
+
+import { quotaOf } from '../access/keys';
 import { type Env, readConfig } from '../config';
 import { onEmptied } from '../durable/memory';
 import { eventualOutcomeOf, refusal, unwrap } from '../job/errors';
-import { quotaOf } from '../job/keys';
 import { directoryObject } from '../rpc/stubs';
 import { type Here, takerOf } from './batch';
 

@@ -3,9 +3,9 @@ import type { Env } from '../config';
 import { callsFor } from '../job/chunk';
 import { notFound, unwrap } from '../job/errors';
 import { own } from '../job/own';
-import type { Pool } from '../job/pools/pool';
 import type { JobView } from '../job/record';
 import { bytesOfView, MAX_CLAIM_BYTES } from '../job/size';
+import type { Pool } from '../pools/pool';
 import type { PoolTaken } from '../rpc/pools';
 import { directoryObject, poolObject, queueObject } from '../rpc/stubs';
 

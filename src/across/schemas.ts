@@ -5,14 +5,13 @@
  */
 import type { Env } from '../config';
 import { perDeployment } from '../durable/memory';
-import { type CronDefinition, jobOf } from '../job/cron/definition';
 import { ApiError, atIndex } from '../job/errors';
-import type { NewJob } from '../job/record';
-import { haveSchemasChanged, schemaValidation, warningOf } from '../job/schemas/misfit';
-import { Registry } from '../job/schemas/registry';
-import type { SchemaStamp } from '../job/schemas/stamp';
-import { Work } from '../job/schemas/work';
+import type { NewJob, SchemaStamp } from '../job/record';
 import { directoryObject, queueObject } from '../rpc/stubs';
+import { type CronDefinition, jobOf } from '../schedules/definition';
+import { haveSchemasChanged, schemaValidation, warningOf } from '../schemas/misfit';
+import { Registry } from '../schemas/registry';
+import { Work } from '../schemas/work';
 
 /** The schemas that this isolate knows, for each deployment. */
 const knownIn = perDeployment((_: Env) => ({ registry: new Registry(undefined, []) }));

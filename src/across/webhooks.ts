@@ -2,8 +2,8 @@
 import type { Env } from '../config';
 import { inParallel } from '../durable/parallel';
 import { notFound, unwrap } from '../job/errors';
-import { readDeliveryId } from '../job/webhook/ids';
-import type { Webhook } from '../job/webhook/subscription';
+import { readDeliveryId } from '../notifications/webhook/ids';
+import type { Webhook } from '../notifications/webhook/subscription';
 import { directoryObject, webhookObject } from '../rpc/stubs';
 import type { ChangedWebhook, DeliveriesRequest, Delivery, DeliveryPage, WebhookStats } from '../rpc/webhooks';
 

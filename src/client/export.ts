@@ -1,6 +1,6 @@
 /** Whole queues as files, out and in. What a queue sends, and what it is sent, is checked here too. */
 import type * as contract from '../contract/export';
-import { FileError, linesOf, type Part, PartReader } from '../job/export/file';
+import { FileError, linesOf, type Part, PartReader } from '../export/file';
 import { own } from '../job/own';
 import { messageOf } from '../job/thrown';
 import { InvalidJobError, UnavailableError } from '../producer/errors';

@@ -5,7 +5,7 @@ import { byOffset, collection, type ListOptions, matching } from './pages';
 import { pathTo, type Requests } from './requests';
 
 /** A message for Slack, an event for PagerDuty's Events API v2, or JSON of your own with placeholders. */
-export type { WebhookFormat } from '../job/webhook/parse';
+export type { WebhookFormat } from '../notifications/webhook/parse';
 
 export type WebhookOptions = Omit<Named<contract.WebhookRequest>, 'secret'>;
 

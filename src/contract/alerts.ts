@@ -1,5 +1,5 @@
 /** Alert rules: numbers of queues that are watched. */
-import type { AlertMetric } from '../job/alert/rule';
+import type { AlertMetric } from '../job/event-data';
 import type { Duration } from '../job/wire';
 import type { CursorQuery, IsoDuration, Page, Spreading, Time } from './common';
 import { del, get, patch, post } from './route';

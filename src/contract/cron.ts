@@ -1,8 +1,10 @@
 /** Schedules, below `/cron` and, in the shapes of the dashboard, below `/crons`; and groups of them. */
-import type { OverlapPolicy } from '../job/cron/definition';
-import type { MissedPolicy, SkipReason } from '../job/cron/missed';
+
+import type { SkipReason } from '../job/event-data';
 import type { JobState } from '../job/states';
 import type { JobEnvelope } from '../job/wire';
+import type { OverlapPolicy } from '../schedules/definition';
+import type { MissedPolicy } from '../schedules/missed';
 import type { CursorQuery, Pagination, Time, Warned } from './common';
 import { del, get, judges, patch, post, put, type RouteRules } from './route';
 

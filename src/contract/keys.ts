@@ -1,5 +1,5 @@
 /** API keys made at run time. */
-import type { Role, Scope } from '../job/access';
+import type { Role, Scope } from '../access/access';
 import type { Bounds } from '../job/bounds';
 import type { Duration } from '../job/wire';
 import type { CursorQuery, Page, Time } from './common';

@@ -1,5 +1,5 @@
 /** Pools: queues that share their workers, and how what they gave is spread over them. */
-import type { PoolStrategy } from '../job/pools/pool';
+import type { PoolStrategy } from '../pools/pool';
 import type { CursorQuery, Page, Time } from './common';
 import { del, get, put } from './route';
 

@@ -1,6 +1,7 @@
 /** What can be set for a queue, as it travels. */
-import type { SchemaMode } from '../job/schemas/misfit';
+
 import type { Duration, Kept, Period, RetentionOptions, RetryPolicy } from '../job/wire';
+import type { SchemaMode } from '../schemas/misfit';
 
 /** How long ended jobs can be read. */
 export type QueueRetention = Omit<RetentionOptions, 'dead_letter'>;

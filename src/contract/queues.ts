@@ -1,9 +1,9 @@
 /** Queues as a whole: their settings and counts, and what operators do with them. */
 
-import type { LastHour } from '../job/metrics/series';
-import type { QueueMode } from '../job/settings';
 import type { JobState } from '../job/states';
 import type { EnvelopeWaiting } from '../job/wire';
+import type { LastHour } from '../metrics/series';
+import type { QueueMode } from '../settings';
 import type { Continued, CursorQuery, OperationPreview, Page, PageQuery, Spreading, Time } from './common';
 import type { QueueGroupList } from './queue-groups';
 import type { Backpressure, Overflow, QueueConfig, QueueConfigChange } from './queue-settings';

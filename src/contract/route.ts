@@ -2,8 +2,8 @@
  * How a contract says what a route is. Nothing here runs but the method, the path and the rules: what travels is types,
  * from which the document of the API is generated (`.ci/openapi.mjs`), with the comments beside them.
  */
-import type { Scope } from '../job/access';
-import type { Mask } from '../job/secrets';
+import type { Scope } from '../access/access';
+import type { Mask } from '../access/secrets';
 
 export const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 export type Method = (typeof METHODS)[number];

@@ -1,5 +1,5 @@
 /** Who asks, and the login of browsers. */
-import type { Role, Scope } from '../job/access';
+import type { Role, Scope } from '../access/access';
 import type { Bounds } from '../job/bounds';
 import { DATA, del, get, post } from './route';
 

@@ -1,8 +1,8 @@
 /** Numbers: how the queues get on now, over time and by job type, and what they cost. */
 
-import type { Percentiles } from '../job/metrics/histogram';
-import type { HistoryPoint, Throughput } from '../job/metrics/series';
 import type { JobState } from '../job/states';
+import type { Percentiles } from '../metrics/histogram';
+import type { HistoryPoint, Throughput } from '../metrics/series';
 import type { Time } from './common';
 import type { FlatEvent } from './event-messages';
 import { get, type Media } from './route';

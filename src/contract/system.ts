@@ -1,5 +1,5 @@
 /** The deployment: what it offers, whether it is well, its configuration; a reset and the calculator of retries. */
-import type { Role, Scope } from '../job/access';
+import type { Role, Scope } from '../access/access';
 import type { ChunkSettings } from '../job/chunk';
 import type { ErrorCode } from '../job/errors';
 import type { PreviewRow } from '../job/retry/preview';

@@ -1,8 +1,8 @@
 /** Webhooks: subscriptions to events, and what was delivered to them. */
 
-import type { SecretMembers } from '../job/secrets';
-import type { WebhookRequest } from '../job/webhook/parse';
-import type { DeliveryStatus, Disabled } from '../job/webhook/subscription';
+import type { SecretMembers } from '../access/secrets';
+import type { WebhookRequest } from '../notifications/webhook/parse';
+import type { DeliveryStatus, Disabled } from '../notifications/webhook/subscription';
 import type { CursorQuery, Page, PageQuery, Spreading, Time, Warned } from './common';
 import type { AnyEvent, WebhookTestEvent } from './event-messages';
 import { del, get, patch, post, put } from './route';

@@ -1,8 +1,8 @@
 /** Alert rules and their states. Queues receive the rules with the settings, evaluate them, and report changes. */
 import type { Schema } from '../durable/schema';
-import type { AlertMembers } from '../job/alert/parse';
-import type { AlertRule, AlertState, StoredAlert } from '../job/alert/rule';
 import { conflict, invalidRequest, notFound } from '../job/errors';
+import type { AlertMembers } from '../notifications/alert/parse';
+import type { AlertRule, AlertState, StoredAlert } from '../notifications/alert/rule';
 import type { AlertInQueue, AlertView } from '../rpc/alerts';
 
 const MAX_ALERTS = 100;

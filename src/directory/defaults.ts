@@ -14,9 +14,10 @@ import { holding, type LimitOverrides, withOverride } from '../job/limits/overri
 import type { LimitOverride } from '../job/limits/policy';
 import { holdingMaintenance, type Maintenance, type MaintenanceNotice } from '../job/maintenance';
 import { own } from '../job/own';
-import { nextStamp, type SchemaStamp } from '../job/schemas/stamp';
-import { changed, keepsLess, type QueueConfig, type QueueDefaults, type SettingsChange } from '../job/settings';
+import type { SchemaStamp } from '../job/record';
 import type { StoredDeclaration } from '../rpc/deployment';
+import { nextStamp } from '../schemas/stamp';
+import { changed, keepsLess, type QueueConfig, type QueueDefaults, type SettingsChange } from '../settings';
 
 const DECLARED = 'declared';
 

@@ -1,7 +1,8 @@
 /** API keys made at run time: a row each, and in memory. A revoked key leaves no row. */
+
+import { changedKey, type KeyChange, type KeyRecord, rotatedKey, type StoredKey } from '../access/keys';
 import type { Schema } from '../durable/schema';
 import { conflict, notFound } from '../job/errors';
-import { changedKey, type KeyChange, type KeyRecord, rotatedKey, type StoredKey } from '../job/keys';
 
 /** Keys of a deployment, and characters of all of them: each isolate holds the list. */
 const MAX_KEYS = 1_000;

@@ -2,8 +2,8 @@ import { v7 as uuidv7 } from 'uuid';
 import type { Schema } from '../durable/schema';
 import { notFound, payloadTooLarge } from '../job/errors';
 import { own } from '../job/own';
-import type { Pool } from '../job/pools/pool';
-import { inTurn, moveOn, type Passes, portions } from '../job/pools/turns';
+import type { Pool } from '../pools/pool';
+import { inTurn, moveOn, type Passes, portions } from '../pools/turns';
 import type { PoolCounts, PoolPlan, PoolTaken } from '../rpc/pools';
 
 /** Pools at most: their list is one row. */

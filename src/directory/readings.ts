@@ -2,7 +2,7 @@
 import type { RelayHost } from '../durable/outbox-relay';
 import { waitAtMost } from '../durable/wait';
 import { type Outcome, unwrap } from '../job/errors';
-import { asOf, goodUntil } from '../job/metrics/as-of';
+import { asOf, goodUntil } from '../metrics/as-of';
 import type { QueueReading, WatchedReading } from '../rpc/metrics';
 
 /** Maximum age of an idle queue's numbers, ms: for a queue that died between a change and its report. */

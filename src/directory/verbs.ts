@@ -1,14 +1,12 @@
+import type { KeyChange, StoredKey } from '../access/keys';
 import type { Verbs } from '../durable/answering';
 import { defined } from '../job/envelope/fields';
 import { eventualOutcomeOf, outcomeOf } from '../job/errors';
-import type { KeyChange, StoredKey } from '../job/keys';
 import type { LimitOverride } from '../job/limits/policy';
 import { holdingMaintenance, type MaintenanceNotice } from '../job/maintenance';
-import type { Pool } from '../job/pools/pool';
-import type { RegisteredSchema } from '../job/schemas/registry';
-import type { SchemaStamp } from '../job/schemas/stamp';
-import type { SettingsChange } from '../job/settings';
+import type { SchemaStamp } from '../job/record';
 import type { Directive, WorkerBeat } from '../job/worker/heartbeat';
+import type { Pool } from '../pools/pool';
 import type { AuditEntry, AuditRequest } from '../rpc/audit';
 import type { StoredDeclaration } from '../rpc/deployment';
 import type { QueueListRequest, WorkerListRequest, WorkflowListRequest } from '../rpc/directory';
@@ -17,6 +15,8 @@ import type { PoolTaken } from '../rpc/pools';
 import type { EventsRequest } from '../rpc/queue';
 import type { IdempotencyKey } from '../rpc/receipts';
 import type { WorkflowSummary } from '../rpc/workflow';
+import type { RegisteredSchema } from '../schemas/registry';
+import type { SettingsChange } from '../settings';
 import type { DirectoryLife } from './life';
 import { ALERT_VERBS, spreading, WEBHOOK_VERBS } from './webhooks/verbs';
 

@@ -1,8 +1,8 @@
 /** Delivers jobs to a handler Worker: one call over its service binding, and the outcome of each job in it. */
 
+import { withMaskedUrls } from '../access/secrets';
 import { type AttemptOutcome, failed } from '../job/attempt/outcome';
 import { own } from '../job/own';
-import { withMaskedUrls } from '../job/secrets';
 import { cut } from '../job/text';
 import { isA, messageOf } from '../job/thrown';
 import { VERSION_HEADER } from './announcement';

@@ -10,8 +10,8 @@
  * During a rotation both secrets sign, the new one first; a JWT has room for one signature only.
  */
 
+import { hmacOf, jwtOf, utf8Of } from '../access/jwt';
 import { base64Of, base64UrlOf, hexOf, sha256Of } from '../job/bytes';
-import { hmacOf, jwtOf, utf8Of } from '../job/jwt';
 
 export const SIGNATURES = ['standard', 'ojs', 'qstash'] as const;
 export type Signature = (typeof SIGNATURES)[number];

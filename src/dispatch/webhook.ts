@@ -1,9 +1,9 @@
 /** One signed POST to a receiver. Its URL and redirects (same host) are checked again; little of the answer is read. */
 
-import { withMaskedUrls } from '../job/secrets';
+import { withMaskedUrls } from '../access/secrets';
 import { cut } from '../job/text';
 import { messageOf } from '../job/thrown';
-import type { Attempted } from '../job/webhook/schedule';
+import type { Attempted } from '../notifications/webhook/schedule';
 import { retryAfterMs } from './answer';
 import { readText } from './body';
 import { signatureHeaders } from './signature';

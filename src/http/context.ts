@@ -1,11 +1,11 @@
 /** The context of every handler, and its answers. */
 import type { Context, Hono } from 'hono';
+import type { Scope } from '../access/access';
+import type { Redactor } from '../access/redaction';
+import type { TokenRights } from '../access/token';
 import type { Env } from '../config';
 import type { Media } from '../contract/route';
 import type { Session } from '../contract/session';
-import type { Scope } from '../job/access';
-import type { Redactor } from '../job/redaction';
-import type { TokenRights } from '../job/token';
 import { readsPlainJsonOnly } from './ojs';
 import type { KnownMembers } from './request/members';
 import type { From, Hold } from './request/room';

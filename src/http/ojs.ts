@@ -1,7 +1,7 @@
 /** What clients of the Open Job Spec need: which of them asks, and answers in the shapes of both its documents. */
 import type { Context } from 'hono';
 import type { Envelope } from '../job/envelope/render';
-import { UNKNOWN_MEMBERS } from '../job/redaction';
+import { UNKNOWN_MEMBERS } from '../job/envelope/render';
 
 type Asking = Pick<Context, 'req'>;
 

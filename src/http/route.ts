@@ -1,5 +1,5 @@
+import type { Scope } from '../access/access';
 import type { Contract, Exchange, Method, RouteRules } from '../contract/route';
-import type { Scope } from '../job/access';
 import { own } from '../job/own';
 import type { Answer, AppContext } from './context';
 

@@ -2,8 +2,6 @@
  * The data of each event, as it travels in lists, streams and webhooks; API documents derive from these types. Any
  * event may have `truncated: true`: a long member was cut or left out.
  */
-import type { AlertMetric } from './alert/rule';
-import type { SkipReason } from './cron/missed';
 import type { JobState } from './states';
 import type { RunOfEvent, StepKind } from './timeline';
 import type { Directive, WorkerFacts } from './worker/heartbeat';
@@ -11,6 +9,21 @@ import type { NodeKind } from './workflow/plan';
 
 /** RFC 3339, in UTC. @format date-time */
 type Time = string;
+
+/**
+ * Why a fire enqueued nothing. `overlap_skip`: the previous job has not ended. `waiting_full`: too many fires wait for
+ * that already. `missed`: the time was missed, and the policy drops it. `unique`: the unique policy found an existing
+ * job. `refused`: the queue did not accept the job.
+ */
+export type SkipReason = 'overlap_skip' | 'waiting_full' | 'missed' | 'unique' | 'refused';
+
+export const ALERT_METRICS = ['error_rate', 'oldest_age', 'depth', 'dead_letters'] as const;
+
+/**
+ * `error_rate`: part of the attempts of the last five minutes that failed, 0 … 1. `oldest_age`: how long the job that
+ * waits longest could have run, s. `depth`: jobs that have not ended. `dead_letters`: as it says.
+ */
+export type AlertMetric = (typeof ALERT_METRICS)[number];
 
 /** What every event of a job says. */
 interface OfJob {

@@ -4,12 +4,20 @@ import type { ChunkSettings } from './chunk';
 import type { LimitPolicy } from './limits/policy';
 import type { LogLine } from './log';
 import type { OptionsThat } from './options';
-import type { Misfit } from './schemas/misfit';
-import type { SchemaStamp } from './schemas/stamp';
 import type { JobState } from './states';
 import type { StepPart } from './steps';
 import type { WaitingFor } from './waiting';
 import type { EnvelopeError, FailureReport, JobEnvelope, JobOptions } from './wire';
+
+/** Where a job does not match the schema of its type. */
+export interface Misfit {
+  /** As a client writes it: `args[0].customer.name`. */
+  path: string;
+  message: string;
+}
+
+/** `<line>.<number>`: the number rises with each change; a deployment that was emptied begins another line. */
+export type SchemaStamp = `${number}.${number}`;
 
 /** A retry policy as a user wrote it; its fields are those of the reference (`docs/guides/retries.md`). */
 export type RetryInput = Record<string, unknown>;

@@ -4,10 +4,10 @@ import { defined } from './envelope/fields';
 import { groupOf } from './group';
 import type { JobBody, JobHistory } from './record';
 import type { End } from './retention';
+import { isSignalUrl } from './signal-url';
 import { stepsInOrder } from './step-order';
 import { type ReadResult, type StepRecord, type Steps, stepsOfEntries, stillBegun } from './steps';
 import { cut } from './text';
-import { isSignalUrl } from './token';
 import { UNDO_OF, UNDO_SUFFIX } from './undo-names';
 
 /** A step to undo. */

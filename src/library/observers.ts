@@ -1,11 +1,11 @@
 import type { AlertOptions } from '../client/alerts';
 import type { WebhookOptions } from '../client/webhooks';
 import { readWebhookSecret, readWebhookUrl } from '../config';
-import { parseAlert } from '../job/alert/parse';
 import { optional, readName } from '../job/envelope/fields';
 import { notKnown } from '../job/near-miss';
 import { own } from '../job/own';
-import { parseWebhook } from '../job/webhook/parse';
+import { parseAlert } from '../notifications/alert/parse';
+import { parseWebhook } from '../notifications/webhook/parse';
 
 /** A variable or secret of the Worker: `{ env: 'SLACK_URL' }`. Unset: what needs it is left out and logged. */
 export interface Variable {

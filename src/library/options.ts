@@ -1,5 +1,6 @@
 /** The options of a deployment's code, checked while its modules load: a mistake stops the deploy. */
 
+import { readRedactionRules } from '../access/redaction';
 import { type CronEntry, wireCron } from '../client/cron-entry';
 import type { QueueConfig } from '../client/queue-config';
 import type { RateLimitOverride } from '../client/rate-limits';
@@ -8,14 +9,13 @@ import { defaultsIn, RUNNABLE } from '../handler/runnable';
 import type { HandlerWorker } from '../handler/worker-types';
 import { parseQueueConfig } from '../http/queues/config';
 import { utf8Bytes } from '../job/bytes';
-import { CRON_NAME_RULE, isCronName } from '../job/cron/definition';
 import { readQueueName } from '../job/envelope/fields';
 import { ApiError } from '../job/errors';
 import { isLimitKey, KEY_RULE, type LimitOverride, readLimitOverride } from '../job/limits/policy';
 import { notKnown } from '../job/near-miss';
-import { readRedactionRules } from '../job/redaction';
-import type { QueueConfig as Settings } from '../job/settings';
 import { wired } from '../producer/names';
+import { CRON_NAME_RULE, isCronName } from '../schedules/definition';
+import type { QueueConfig as Settings } from '../settings';
 import { type DeclaredAlert, type DeclaredWebhook, readDeclaredAlert, readDeclaredWebhook } from './observers';
 
 /** A schedule as the code declares it: its name is the key. */

@@ -5,7 +5,7 @@ export const tools: readonly {
     inputSchema: { properties: Record<string, unknown>; required: string[] };
     annotations: { readOnlyHint: boolean };
   };
-  scope: import('../job/access').Scope;
+  scope: import('../access/access').Scope;
   /** May keys with bounds call it? */
   bound: boolean;
   /** As they are mounted, in the order of the table; and those of what is looked at before. */

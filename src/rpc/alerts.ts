@@ -1,5 +1,5 @@
 /** Alert rules over RPC: the directory has the rules and hears from the queues how they stand. */
-import type { AlertState, StoredAlert } from '../job/alert/rule';
+import type { AlertState, StoredAlert } from '../notifications/alert/rule';
 
 /** How a rule stands in one queue. */
 export interface AlertInQueue extends AlertState {

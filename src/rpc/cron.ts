@@ -1,7 +1,8 @@
 /** The answers of queues and the directory about cron entries, over RPC. Times are epoch milliseconds. */
-import type { CronDefinition } from '../job/cron/definition';
-import type { SkipReason } from '../job/cron/missed';
+
+import type { SkipReason } from '../job/event-data';
 import type { JobState } from '../job/states';
+import type { CronDefinition } from '../schedules/definition';
 
 /** A job that a fire has enqueued. */
 export interface CronExecution {

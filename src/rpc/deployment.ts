@@ -1,6 +1,6 @@
 /** What the code of a deployment declares, as the directory keeps it. */
 import type { LimitOverrides } from '../job/limits/overrides';
-import type { QueueConfig } from '../job/settings';
+import type { QueueConfig } from '../settings';
 
 /** Webhooks and alert rules that the code declares, by name: each as it was put into effect, as text. */
 export interface Observers {

@@ -1,8 +1,8 @@
 /** The part of a queue object's RPC interface by which a queue is exported and imported. Times in epoch ms. */
 import type { Imported } from '../contract/export';
-import type { StoredJob, StoredState } from '../job/export/stored-job';
+import type { StoredJob, StoredState } from '../export/stored-job';
 import type { GroupChange, GroupOverrides } from '../job/group';
-import type { QueueConfig, QueueMode } from '../job/settings';
+import type { QueueConfig, QueueMode } from '../settings';
 
 export interface ExportStart {
   /** Jobs up to this sequence number are exported: those of later enqueues are not. */

@@ -1,9 +1,9 @@
 /** What a queue says of what has happened in it. */
 
-import type { Upcoming } from '../job/metrics/as-of';
-import type { Meter } from '../job/metrics/meter';
-import type { Point } from '../job/metrics/series';
 import type { WaitingFor } from '../job/waiting';
+import type { Upcoming } from '../metrics/as-of';
+import type { Meter } from '../metrics/meter';
+import type { Point } from '../metrics/series';
 import type { QueuePressure } from './receipts';
 import type { QueueStats } from './stats';
 

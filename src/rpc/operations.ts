@@ -2,8 +2,8 @@
 
 import type { OperationCounts } from '../contract/bulk';
 import type { QueueDeletion, QueueRemoval } from '../contract/queues';
+import type { StoredJob } from '../export/stored-job';
 import type { ErrorData } from '../job/errors';
-import type { StoredJob } from '../job/export/stored-job';
 import type { JobFilter } from '../job/filter';
 import type { OptionsThat } from '../job/options';
 import type { JobBody, JobView, RetryInput } from '../job/record';

@@ -1,5 +1,5 @@
 /** Pools: their list, in the directory, and the object of each, which says who is next and counts what runs. */
-import type { Portion } from '../job/pools/turns';
+import type { Portion } from '../pools/turns';
 
 /** What a fetch by a worker of a pool may take. */
 export interface PoolPlan {

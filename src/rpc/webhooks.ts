@@ -1,6 +1,6 @@
 /** Webhooks over RPC: listed by the directory, each with an object that sends, so no receiver delays another. */
 import type * as contract from '../contract/webhooks';
-import type { DeliveryStatus, Webhook, WebhookMembers } from '../job/webhook/subscription';
+import type { DeliveryStatus, Webhook, WebhookMembers } from '../notifications/webhook/subscription';
 
 /** An event on its way to a subscription: its body as it is sent, written once. */
 export interface Notice {

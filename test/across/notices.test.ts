@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { gatherNotices, MAX_MESSAGES } from '../../src/across/feed/notices';
 import type { QueueEvent } from '../../src/durable/event-log';
-import type { WebhookRoute } from '../../src/job/webhook/subscription';
+import type { WebhookRoute } from '../../src/notifications/webhook/subscription';
 import { clock, T0 } from '../support/clock';
 import { TestQueue } from '../support/queue';
 

@@ -10,7 +10,7 @@ import { after, before, describe, it } from 'node:test';
 import { cli, load, tocsin } from './cli.mjs';
 
 const { Log, print, jsonText, facts, PartWriter } = await load(
-  ...['serve/log.ts', 'command.ts', 'output.ts', '../job/export/file.ts'],
+  ...['serve/log.ts', 'command.ts', 'output.ts', '../export/file.ts'],
 );
 
 /** Steers a terminal, and forges a line. */

@@ -9,31 +9,20 @@ import { load, membersOf, read } from './source.mjs';
 import { section } from './text.mjs';
 
 const source = await load(
-  ...[
-    'access',
-    'alert/parse',
-    'alert/rule',
-    'cron/definition',
-    'cron/missed',
-    'event-types',
-    'limits/policy',
-    'pools/pool',
-  ].map((name) => `job/${name}.ts`),
-  ...[
-    'options',
-    'retention',
-    'retry/presets',
-    'retry/preview',
-    'schemas/misfit',
-    'states',
-    'unique/policy',
-    'waiting',
-  ].map((name) => `job/${name}.ts`),
+  'access/access.ts',
   'client/index.ts',
   'dispatch/config.ts',
-  'job/webhook/schedule.ts',
+  ...['event-data', 'event-types', 'limits/policy', 'options', 'retention', 'retry/presets', 'retry/preview'].map(
+    (name) => `job/${name}.ts`,
+  ),
+  ...['states', 'unique/policy', 'waiting'].map((name) => `job/${name}.ts`),
+  ...['alert/parse', 'alert/rule', 'webhook/schedule', 'webhook/subscription'].map(
+    (name) => `notifications/${name}.ts`,
+  ),
+  'pools/pool.ts',
   'rpc/failures.ts',
-  'job/webhook/subscription.ts',
+  ...['definition', 'missed'].map((name) => `schedules/${name}.ts`),
+  'schemas/misfit.ts',
 );
 
 /** The texts of a union such as `'a' | 'b'`. */
@@ -314,7 +303,7 @@ describe('the documents list every member of', () => {
     // The secret is kept elsewhere, and what the code declares is not asked for.
     same(
       items(section('docs/operate/webhooks.md', '## What a subscription says')),
-      unionOf('job/webhook/subscription.ts', 'WebhookMembers')
+      unionOf('notifications/webhook/subscription.ts', 'WebhookMembers')
         .filter((name) => name !== 'declared')
         .concat('secret'),
     );

@@ -4,7 +4,7 @@ import { describe, it } from 'node:test';
 import { constant, load, read } from './source.mjs';
 
 const { AUDIT_BOUNDS, DEFAULTS, STORAGE_BOUNDS, PRESETS, TARGET_DEFAULTS } = await load(
-  'job/settings.ts',
+  'settings.ts',
   'job/retry/presets.ts',
   'dispatch/config.ts',
   'directory/audit.ts',
@@ -110,18 +110,18 @@ const SAID = {
     `${job('limits/overrides', 'MAX_OVERRIDES')} keys may have an override at a time`,
     `discards the rest, ${turnChanges / 2} jobs in a turn`,
     `remembers up to ${job('limits/starts', 'MAX_MOMENTS')} different moments`,
-    `Default: ${job('settings', 'DEFAULT_WARNING')}.`,
+    `Default: ${own('settings', 'DEFAULT_WARNING')}.`,
   ],
   'docs/guides/schemas.md': [
     `${own('directory/life', 'MAX_SCHEMAS')} schemas and ${mib(own('directory/life', 'MAX_BYTES'))} in all`,
     `up to ${seconds(own('directory/life', 'DONE_WITHIN_MS'))} s`,
-    `${kib(job('schemas/check', 'MAX_SCHEMA_BYTES'))} a schema, ${job('schemas/check', 'MAX_LEVELS')} levels`,
-    `${job('schemas/check', 'MAX_UNFOLDED')} schemas with references`,
-    `A \`pattern\` has up to ${job('schemas/pattern-states', 'MAX_PATTERN')} characters`,
-    `up to ${job('schemas/pattern-states', 'MAX_STATES')} characters with its repetitions`,
-    `a schema have up to ${job('schemas/check', 'MAX_STATES')}.`,
-    `texts of up to ${job('schemas/validation', 'LONGEST_FORMAT')} characters; longer ones fail`,
-    `${job('schemas/work', 'MAX_STEPS') / 1e6} million steps`,
+    `${kib(own('schemas/check', 'MAX_SCHEMA_BYTES'))} a schema, ${own('schemas/check', 'MAX_LEVELS')} levels`,
+    `${own('schemas/check', 'MAX_UNFOLDED')} schemas with references`,
+    `A \`pattern\` has up to ${own('schemas/pattern-states', 'MAX_PATTERN')} characters`,
+    `up to ${own('schemas/pattern-states', 'MAX_STATES')} characters with its repetitions`,
+    `a schema have up to ${own('schemas/check', 'MAX_STATES')}.`,
+    `texts of up to ${own('schemas/validation', 'LONGEST_FORMAT')} characters; longer ones fail`,
+    `${own('schemas/work', 'MAX_STEPS') / 1e6} million steps`,
   ],
   'docs/guides/bulk-and-queries.md': [
     `when ${own('across/job-list', 'MAX_VAIN')} jobs were read without a match`,
@@ -196,8 +196,8 @@ const SAID = {
   'docs/operate/metrics.md': [
     `any queue after ${minutes(own('directory/readings', 'MAX_AGE_MS'))} minutes`,
     `A queue counts ${queue('store/meters-table', 'MAX_TYPES')} types by name`,
-    `hours for ${days(job('metrics/series', 'KEEP_HOURS_MS'))} days`,
-    `with more than ${job('metrics/as-of', 'MAX_UPCOMING')} jobs that become available later`,
+    `hours for ${days(own('metrics/series', 'KEEP_HOURS_MS'))} days`,
+    `with more than ${own('metrics/as-of', 'MAX_UPCOMING')} jobs that become available later`,
     `${kib(queue('store/meters-table', 'MAX_BYTES'))} of minutes and as much of hours`,
     `a text of at most ${queue('store/meters', 'MAX_TEXT')} characters`,
     `One request asks at most ${queuesAtOnce} queues.`,
@@ -211,7 +211,7 @@ const SAID = {
     `Default: ${days(retention.completed)} days.`,
     `Default: ${days(retention.discarded)} days. A duration`,
     `${STORAGE_BOUNDS.min} – ${STORAGE_BOUNDS.max}; see [Storage]`,
-    `\`queues\`: up to ${job('pools/pool', 'MAX_QUEUES')}, as a list`,
+    `\`queues\`: up to ${own('pools/pool', 'MAX_QUEUES')}, as a list`,
     `gave none for ${seconds(http('pools/routes', 'STARVED_MS'))} s`,
   ],
   'docs/operate/webhooks.md': [
@@ -219,8 +219,8 @@ const SAID = {
     `${own('directory/webhooks/deliveries', 'MAX_PENDING')} deliveries or 32 million characters may wait`,
     `the first ${own('dispatch/webhook', 'MAX_KEPT')} characters of an answer`,
     `Answer 2xx within ${seconds(own('dispatch/webhook', 'TIMEOUT_MS'))} s`,
-    `any data of yours to store with it, ${job('webhook/parse', 'MAX_METADATA_BYTES') / 1024} KiB.`,
-    `Each former secret signs for ${job('webhook/subscription', 'FORMER_SECRET_MS') / 3_600_000} hours after it was replaced`,
+    `any data of yours to store with it, ${own('notifications/webhook/parse', 'MAX_METADATA_BYTES') / 1024} KiB.`,
+    `Each former secret signs for ${own('notifications/webhook/subscription', 'FORMER_SECRET_MS') / 3_600_000} hours after it was replaced`,
   ],
   'docs/operate/why-waiting.md': [
     `are counted up to ${queue('store/jobs-ahead', 'MAX_COUNTED')} rows`,

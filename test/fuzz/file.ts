@@ -1,5 +1,5 @@
 /** Files as `POST …/import` takes them: right in their hashes, and in parts wrong in what their lines say. */
-import { EXPORT_VERSION, PartWriter } from '../../src/job/export/file';
+import { EXPORT_VERSION, PartWriter } from '../../src/export/file';
 import type { Random } from './random';
 import { hostile, QUEUES } from './values';
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import accessPage from '../../docs/operate/access.md?raw';
+import { ROLES, SCOPES, type Scope } from '../../src/access/access';
 import { createApp } from '../../src/http/app';
 import { ROUTES } from '../../src/http/routes';
-import { ROLES, SCOPES, type Scope } from '../../src/job/access';
 import { server, TestServer } from '../support/server';
 
 /** Each route, the scope that it needs, and whether it takes an `Idempotency-Key`. */

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import { readStoredJob } from '../../src/export/stored-job';
 import { readAnswered } from '../../src/job/attempt/read-outcome';
 import { readNack } from '../../src/job/attempt/read-report';
 import { utf8Bytes } from '../../src/job/bytes';
 import { outcomeOf } from '../../src/job/errors';
-import { readStoredJob } from '../../src/job/export/stored-job';
 import { own } from '../../src/job/own';
 import { endRun, type PlacedEnd } from '../../src/job/runs';
 import { MAX_STEPS_BYTES, StepBook } from '../../src/job/steps';

@@ -1,6 +1,6 @@
 /** The queue goes out as a file at any moment, and comes in again elsewhere: nothing lacks, and the file is the same. */
 import fc from 'fast-check';
-import type { StoredJob, StoredState } from '../../src/job/export/stored-job';
+import type { StoredJob, StoredState } from '../../src/export/stored-job';
 import type { QueueEngine } from '../../src/queue/engine';
 import { importParts } from '../../src/queue/features/lifecycle/import';
 import { beginExport, exportPage } from '../../src/queue/read/export';

@@ -1,8 +1,8 @@
 /** What operators say of the queue as a whole: its bound, its own limits, maintenance, draining; now, and for all queues. */
 import fc from 'fast-check';
-import type { QueueConfig } from '../../src/job/settings';
 import { configure, setMode, takeDefaults } from '../../src/queue/features/lifecycle/settings';
 import { find, viewOf } from '../../src/queue/read/find';
+import type { QueueConfig } from '../../src/settings';
 import type { Area, Weighted } from './area';
 import { configured, queueOf, RATE_PERIOD, type Settings } from './model-queue';
 import type { Scene } from './scene';

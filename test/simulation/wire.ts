@@ -1,7 +1,8 @@
 /** Orders of the model as requests of the product, read by the product's own parsers. */
-import { type CronDefinition, parseCron } from '../../src/job/cron/definition';
+
 import { type ParsedJob, parseJob, withFingerprint } from '../../src/job/envelope/parse';
 import type { NewJob } from '../../src/job/record';
+import { type CronDefinition, parseCron } from '../../src/schedules/definition';
 import type { JobKind, JobOrder } from './model';
 import type { CronTerms } from './model-crons';
 import type { UniqueOrder } from './model-unique';

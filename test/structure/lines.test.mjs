@@ -10,31 +10,38 @@ import { fileURLToPath } from 'node:url';
 const SRC = fileURLToPath(new URL('../../src/', import.meta.url));
 
 const LINES = {
-  across: 5_323,
+  access: 1_021,
+  across: 5_324,
   allowance: 774,
-  cli: 11_835,
+  cli: 11_837,
   client: 7_727,
-  contract: 4_942,
-  directory: 3_306,
+  contract: 4_945,
+  directory: 3_308,
   dispatch: 1_882,
   durable: 2_298,
-  'files beside the rooms': 380,
+  export: 582,
+  'files beside the rooms': 541,
   handler: 5_386,
-  http: 10_732,
-  job: 14_458,
+  http: 10_746,
+  job: 9_460,
   library: 744,
   locks: 479,
   mcp: 175,
+  metrics: 403,
+  notifications: 759,
+  pools: 150,
   producer: 939,
-  queue: 26_955,
-  rpc: 1_734,
+  queue: 26_960,
+  rpc: 1_735,
+  schedules: 911,
+  schemas: 1_026,
   testing: 961,
   ui: 11_894,
   workflow: 742,
 };
 
-/** All of them together. Output streams and logins are in it; what is above 113,000 is to be taken away elsewhere. */
-const TOTAL = 114_250;
+/** All of them together; what is above 113,000 is to be taken away. */
+const TOTAL = 113_800;
 
 /** A number that is this much too high is an old one. */
 const SPARE = 200;

@@ -1,8 +1,8 @@
 /** Everything that a queue says of its jobs, to see that it says the same however they are stored. */
 import type { JobFilter } from '../../src/job/filter';
 import { decodeId } from '../../src/job/ids';
-import { read } from '../../src/job/metrics/meter';
 import { JOB_STATES } from '../../src/job/states';
+import { read } from '../../src/metrics/meter';
 import { oldestAvailable, priorities, upcoming } from '../../src/queue/read/stats';
 import { countAhead } from '../../src/queue/store/jobs-ahead';
 import { nextDue } from '../../src/queue/store/ranks';

@@ -1,6 +1,6 @@
 /** Queues as files, over HTTP. */
 import { expect } from 'vitest';
-import { type ExportHeader, PartWriter } from '../../src/job/export/file';
+import { type ExportHeader, PartWriter } from '../../src/export/file';
 import { type Answer, type Body, type Json, server, type TestServer, V1 } from './server';
 
 const path = (queue: string, verb: 'export' | 'import', query: string) =>

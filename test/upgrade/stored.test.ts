@@ -3,7 +3,7 @@ import { runInDurableObject } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { DIRECTORY, LOCKS, QUEUE, Schema, WORKFLOW } from '../../src/durable/schema';
-import { read } from '../../src/job/metrics/meter';
+import { read } from '../../src/metrics/meter';
 import { clock, DAY, MINUTE, until } from '../support/clock';
 import { TestQueue } from '../support/queue';
 import { type Json, server, V1 } from '../support/server';

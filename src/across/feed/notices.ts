@@ -3,7 +3,7 @@
 import type { QueueEvent } from '../../durable/event-log';
 import type { Outbox, OutboxMessage } from '../../durable/outbox';
 import { type MessageKind, posted } from '../../durable/outbox-relay';
-import { isFor, type WebhookRoute } from '../../job/webhook/subscription';
+import { isFor, type WebhookRoute } from '../../notifications/webhook/subscription';
 import type { DirectoryApi } from '../../rpc/directory';
 import type { Notice } from '../../rpc/webhooks';
 import { renderEvent } from './written';

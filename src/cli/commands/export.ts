@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { TocsinClient } from '../../client/client';
 import { type Imported, pieces, Sender } from '../../client/export';
-import { type ExportEnd, FileError, isJobLine, linesOf, type Part, PartReader } from '../../job/export/file';
+import { type ExportEnd, FileError, isJobLine, linesOf, type Part, PartReader } from '../../export/file';
 import { own } from '../../job/own';
 import { action, type Members, type Opened, type Result, type Session } from '../command';
 import { requestsTo } from '../connection';

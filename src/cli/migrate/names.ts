@@ -1,7 +1,7 @@
 /** The names that queues, types, schedules and jobs of another system get here. The same ones each time. */
 import { createHash } from 'node:crypto';
-import { isCronName } from '../../job/cron/definition';
 import { isJobType, isQueueName } from '../../job/envelope/names';
+import { isCronName } from '../../schedules/definition';
 import { usageError } from '../failure';
 import type { FoundJob } from './found';
 

@@ -2,7 +2,6 @@
 import type { TocsinClient } from '../../client/client';
 import { type CronEntry, wireCron } from '../../client/cron-entry';
 import type { EnqueueOutcome } from '../../client/enqueue';
-import { parseCron } from '../../job/cron/definition';
 import { parsePayloads } from '../../job/envelope/exact';
 import { defined } from '../../job/envelope/fields';
 import { parseJson } from '../../job/envelope/json';
@@ -13,6 +12,7 @@ import { messageOf } from '../../job/thrown';
 import { ConflictError, InvalidJobError, TocsinError } from '../../producer/errors';
 import { type JobOptions, type NewJob, prepare } from '../../producer/job';
 import { wired } from '../../producer/names';
+import { parseCron } from '../../schedules/definition';
 import { orNone } from '../failure';
 import type { FoundJob, FoundSchedule } from './found';
 import { idOf, placeOf, type Renamed, scheduleNameOf } from './names';

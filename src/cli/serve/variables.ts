@@ -1,6 +1,6 @@
 /** The Workers' variables. Secrets come from environment or file, never from arguments or configurations. */
 import { parseEnv } from 'node:util';
-import { readApiKeys } from '../../job/access';
+import { readApiKeys } from '../../access/access';
 import { nearMiss } from '../../job/near-miss';
 import { own } from '../../job/own';
 import { RETRY_VARIABLES } from '../../job/retry/variables';

@@ -1,6 +1,7 @@
 /** The actions on each kind of item, their keys and requests. A user without its scope does not see an action. */
+
+import type { Scope } from '../../access/access';
 import { pathTo } from '../../client/requests';
-import type { Scope } from '../../job/access';
 import type { Write } from './api';
 import type { Thing } from './page';
 import { foreign } from './text';

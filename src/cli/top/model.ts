@@ -1,7 +1,8 @@
 /** The user's place and view in `top`: a value. What happens to it is in press.ts and happen.ts. */
+
+import type { Scope } from '../../access/access';
 import type { QueueEvent } from '../../client/follow';
 import type { Session } from '../../contract/session';
-import type { Scope } from '../../job/access';
 import type { PrintedFailure } from '../failure';
 import { ACTIONS, type Action, type Wish } from './actions';
 import { isOne, type Listing, type PageId, type PagePlace, type Row, type Thing } from './page';

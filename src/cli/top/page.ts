@@ -1,6 +1,6 @@
+import type { Scope } from '../../access/access';
 import type { QueueEvent } from '../../client/follow';
 import { parametersFrom } from '../../client/pages';
-import type { Scope } from '../../job/access';
 import { lengthText, whenText } from '../output';
 import type { Layout, Column as ViewColumn } from '../views';
 import { JOB_STATES } from '../views';

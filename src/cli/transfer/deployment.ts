@@ -1,7 +1,7 @@
 /** What a deployment has beside its queues: settings of all queues, overrides of limit keys, schemas. */
 import { isDeepStrictEqual } from 'node:util';
 import type { TocsinClient } from '../../client/client';
-import { EXPORT_VERSION, type Part, PartWriter } from '../../job/export/file';
+import { EXPORT_VERSION, type Part, PartWriter } from '../../export/file';
 import { own } from '../../job/own';
 import { wired } from '../../producer/names';
 import { orNone } from '../failure';

@@ -1,7 +1,7 @@
 /** The deliveries of one webhook: a row each, written two or three times. Pending ones are also in memory. */
 import { put, readFact, rows, writeMeta } from '../../durable/sql';
-import type { DeliveryVerdict } from '../../job/webhook/schedule';
-import { DELIVERY_STATUSES, type DeliveryStatus } from '../../job/webhook/subscription';
+import type { DeliveryVerdict } from '../../notifications/webhook/schedule';
+import { DELIVERY_STATUSES, type DeliveryStatus } from '../../notifications/webhook/subscription';
 import type { DeliveriesRequest, Delivery, DeliveryAttempt, Notice, WebhookStats } from '../../rpc/webhooks';
 
 /** Finished deliveries that are kept: their age, ms, and their number. */

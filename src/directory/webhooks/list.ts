@@ -3,6 +3,7 @@
  * the rest. A deleted one stays as an empty row until its object is notified.
  */
 
+import { maskedUrl } from '../../access/secrets';
 import { gatherNotices, noticeMessages } from '../../across/feed/notices';
 import { allowsOf, type Env } from '../../config';
 import type { EventLog, QueueEvent } from '../../durable/event-log';
@@ -10,7 +11,6 @@ import { Outbox, STANDBY_MS } from '../../durable/outbox';
 import { derived, type MessageKind } from '../../durable/outbox-relay';
 import type { Schema } from '../../durable/schema';
 import { conflict, notFound } from '../../job/errors';
-import { maskedUrl } from '../../job/secrets';
 import {
   type DeclarableWebhook,
   type Disabled,
@@ -18,7 +18,7 @@ import {
   routeFor,
   type Webhook,
   type WebhookRoute,
-} from '../../job/webhook/subscription';
+} from '../../notifications/webhook/subscription';
 import { directoryObject, webhookObject } from '../../rpc/stubs';
 import type { WebhookChange } from '../../rpc/webhooks';
 import { type SenderHost, WebhookSender } from './sender';

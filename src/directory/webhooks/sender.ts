@@ -1,7 +1,7 @@
 /**
  * One webhook in its own object: sends notices until they arrive, and keeps the log, so a slow receiver delays
- * nothing else. `job/webhook/schedule` decides about retries; `dispatch/health` limits an unresponsive receiver to
- * one delivery at a time.
+ * nothing else. `notifications/webhook/schedule` decides about retries; `dispatch/health` limits an unresponsive
+ * receiver to one delivery at a time.
  */
 import { v7 as uuidv7 } from 'uuid';
 import { renderEvent } from '../../across/feed/written';
@@ -13,10 +13,10 @@ import type { Schema } from '../../durable/schema';
 import { waitAtMost } from '../../durable/wait';
 import { defined } from '../../job/envelope/fields';
 import { notFound, type Outcome } from '../../job/errors';
-import { bodyIn } from '../../job/webhook/form';
-import { deliveryOf } from '../../job/webhook/ids';
-import { DISABLE_AFTER_MS, verdictOn } from '../../job/webhook/schedule';
-import { type Disabled, secretsAt, type Webhook } from '../../job/webhook/subscription';
+import { bodyIn } from '../../notifications/webhook/form';
+import { deliveryOf } from '../../notifications/webhook/ids';
+import { DISABLE_AFTER_MS, verdictOn } from '../../notifications/webhook/schedule';
+import { type Disabled, secretsAt, type Webhook } from '../../notifications/webhook/subscription';
 import type { DirectoryApi } from '../../rpc/directory';
 import type { DeliveriesRequest, Delivery, DeliveryPage, Notice, TestAnswer, WebhookStats } from '../../rpc/webhooks';
 import { Deliveries, type LoggedDelivery, type Sendable } from './deliveries';

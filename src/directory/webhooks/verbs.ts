@@ -1,10 +1,10 @@
 import { v7 as uuidv7 } from 'uuid';
 import type { Verbs } from '../../durable/answering';
-import type { AlertMembers } from '../../job/alert/parse';
-import type { AlertState } from '../../job/alert/rule';
 import { conflict, type Outcome, outcomeOf } from '../../job/errors';
-import { webhookId } from '../../job/webhook/ids';
-import type { DeclarableWebhook, Webhook } from '../../job/webhook/subscription';
+import type { AlertMembers } from '../../notifications/alert/parse';
+import type { AlertState } from '../../notifications/alert/rule';
+import { webhookId } from '../../notifications/webhook/ids';
+import type { DeclarableWebhook, Webhook } from '../../notifications/webhook/subscription';
 import type { ChangedWebhook, DeliveriesRequest, Notice, WebhookChange } from '../../rpc/webhooks';
 import type { AlertList } from '../alerts';
 import type { Webhooks } from './list';

@@ -1,9 +1,9 @@
 import * as contract from '../../contract/alerts';
-import { parseAlert } from '../../job/alert/parse';
 import { formatDuration } from '../../job/duration';
 import { defined } from '../../job/envelope/fields';
 import { notFound, unwrap } from '../../job/errors';
 import { formatInstant } from '../../job/time';
+import { parseAlert } from '../../notifications/alert/parse';
 import type { AlertInQueue, AlertView, ChangedAlert } from '../../rpc/alerts';
 import { directoryObject } from '../../rpc/stubs';
 import { type AppContext, json, noContent } from '../context';

@@ -1,10 +1,10 @@
+import { withoutSecrets } from '../../access/secrets';
 import { type AuditEntry, audit } from '../../contract/audit';
 import type { RouteRules } from '../../contract/route';
 import { webhooks } from '../../contract/webhooks';
 import { defined, given, isObject, readQueueName } from '../../job/envelope/fields';
 import { invalidRequest } from '../../job/errors';
 import { own } from '../../job/own';
-import { withoutSecrets } from '../../job/secrets';
 import { formatInstant } from '../../job/time';
 import type { StoredAudit } from '../../rpc/audit';
 import { directoryObject } from '../../rpc/stubs';

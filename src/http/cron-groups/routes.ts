@@ -3,10 +3,10 @@
 import { deleteCrons, type GroupEntry, type Located, listCrons, readCrons, replaceCronGroup } from '../../across/crons';
 import { validateCrons } from '../../across/schemas';
 import { cronGroups } from '../../contract/cron';
-import { CRON_NAME_RULE, type CronDefinition, isCronName, parseCron, readZone } from '../../job/cron/definition';
 import { optional, readList, readObject } from '../../job/envelope/fields';
 import { atIndex, conflict, invalidRequest, notFound } from '../../job/errors';
 import { UnknownMembers } from '../../job/unknown-members';
+import { CRON_NAME_RULE, type CronDefinition, isCronName, parseCron, readZone } from '../../schedules/definition';
 import { type AppContext, json } from '../context';
 import { renderCron } from '../cron/render';
 import { warningsOf } from '../jobs/render';

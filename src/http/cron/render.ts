@@ -1,10 +1,10 @@
 /** Writes cron entries and their histories as JSON, with every spelling that clients of the contract look for. */
 import type * as contract from '../../contract/cron';
-import { scheduleOf } from '../../job/cron/definition';
-import { firesBetween } from '../../job/cron/schedule';
 import { defined, given, isObject } from '../../job/envelope/fields';
 import { formatInstant } from '../../job/time';
 import type { CronExecutionView, CronSkip, CronView } from '../../rpc/cron';
+import { scheduleOf } from '../../schedules/definition';
+import { firesBetween } from '../../schedules/schedule';
 
 const FIRES_AHEAD = 5;
 

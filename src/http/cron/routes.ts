@@ -13,10 +13,10 @@ import {
 } from '../../across/crons';
 import { validateCrons } from '../../across/schemas';
 import { type CronTriggered, crons } from '../../contract/cron';
-import { isCronName, parseCron } from '../../job/cron/definition';
 import { defined } from '../../job/envelope/fields';
 import { UnknownMembers } from '../../job/unknown-members';
 import type { CronSkip, CronView } from '../../rpc/cron';
+import { isCronName, parseCron } from '../../schedules/definition';
 import { type AppContext, json, noContent } from '../context';
 import { envelopeOf, warningsOf } from '../jobs/render';
 import { saysVersion, withFlatCopy } from '../ojs';

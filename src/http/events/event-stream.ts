@@ -2,10 +2,11 @@
  * An answer of type `text/event-stream`, written by the Worker. A client that does not read is disconnected once too
  * much waits for it. It may come back and name the last event that it had.
  */
+
+import type { Redactor } from '../../access/redaction';
 import type { StreamItem } from '../../contract/event-messages';
 import { Share } from '../../durable/unread';
 import { utf8Bytes } from '../../job/bytes';
-import type { Redactor } from '../../job/redaction';
 import { type AppContext, asShown, media } from '../context';
 import { hasEnded } from '../session/identify';
 

@@ -14,6 +14,8 @@
  * The runtime does not report how much waits to be sent (`durable/unread.ts`). A client that does not answer pings is
  * disconnected once the maximum waits for it. It may come back and name the last event that it had.
  */
+
+import type { Redactor } from '../../access/redaction';
 import { Feed } from '../../across/feed/feed';
 import type { Env } from '../../config';
 import type { StreamItem } from '../../contract/event-messages';
@@ -24,7 +26,6 @@ import { Unread } from '../../durable/unread';
 import { closeSocket, sendTo } from '../../durable/upgrade';
 import { invalidPayload, invalidRequest } from '../../job/errors';
 import { own } from '../../job/own';
-import type { Redactor } from '../../job/redaction';
 import { TERMINAL_STATES } from '../../job/states';
 import { type AppContext, asShown } from '../context';
 import { offeredProtocols, switched } from '../request/upgrade';

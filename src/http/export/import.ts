@@ -1,15 +1,15 @@
 /** Reads a file part by part as it arrives, and imports each once it is whole and checked. */
 import { importCron, importInto, readCron } from '../../across/import';
 import type { Imported } from '../../contract/export';
-import type { CronDefinition } from '../../job/cron/definition';
+import { FileError, linesOf, type Part, PartReader } from '../../export/file';
+import { parseLine, readStoredJob } from '../../export/stored-job';
 import { isObject, readName, readObject, readWord } from '../../job/envelope/fields';
 import { ApiError, invalidPayload, invalidRequest, refusal, unsupported } from '../../job/errors';
-import { FileError, linesOf, type Part, PartReader } from '../../job/export/file';
-import { parseLine, readStoredJob } from '../../job/export/stored-job';
 import { MAX_GROUP_LENGTH, readGroupChange } from '../../job/group';
 import { own } from '../../job/own';
-import { changed } from '../../job/settings';
 import type { ImportPart } from '../../rpc/export';
+import type { CronDefinition } from '../../schedules/definition';
+import { changed } from '../../settings';
 import { type AppContext, json } from '../context';
 import { parseQueueConfig } from '../queues/config';
 import { refuseCoding } from '../request/body';

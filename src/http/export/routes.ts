@@ -1,7 +1,7 @@
 import { exportedCron } from '../../across/import';
 import { exports } from '../../contract/export';
+import { EXPORT_VERSION, PartWriter } from '../../export/file';
 import { notFound, refusal, unwrap } from '../../job/errors';
-import { EXPORT_VERSION, PartWriter } from '../../job/export/file';
 import { own } from '../../job/own';
 import type { ExportPage, ExportStart } from '../../rpc/export';
 import type { QueueApi } from '../../rpc/queue';

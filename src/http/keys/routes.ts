@@ -1,10 +1,6 @@
 /** API keys made at run time. A key gets at most what its maker has. */
-import { forgetKeys } from '../../across/known-keys';
-import * as contract from '../../contract/keys';
-import { roleOf } from '../../job/access';
-import { within } from '../../job/bounds';
-import { defined, given } from '../../job/envelope/fields';
-import { notFound, refusal, unwrap } from '../../job/errors';
+
+import { roleOf } from '../../access/access';
 import {
   hashOf,
   isSlower,
@@ -14,7 +10,12 @@ import {
   readKey,
   readKeyChange,
   readOverlap,
-} from '../../job/keys';
+} from '../../access/keys';
+import { forgetKeys } from '../../across/known-keys';
+import * as contract from '../../contract/keys';
+import { within } from '../../job/bounds';
+import { defined, given } from '../../job/envelope/fields';
+import { notFound, refusal, unwrap } from '../../job/errors';
 import { formatInstant } from '../../job/time';
 import { directoryObject } from '../../rpc/stubs';
 import { type AppContext, type Caller, json, noContent, unredacted } from '../context';

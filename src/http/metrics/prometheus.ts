@@ -1,9 +1,9 @@
 /** Metrics for Prometheus, named as in the protocol. Labels are queues, types and states, never ids or texts. */
 
 import type { Reading } from '../../across/metrics';
-import { countOf, type Histogram } from '../../job/metrics/histogram';
-import { type Counter, histogramOf, type Meter, read } from '../../job/metrics/meter';
 import { JOB_STATES } from '../../job/states';
+import { countOf, type Histogram } from '../../metrics/histogram';
+import { type Counter, histogramOf, type Meter, read } from '../../metrics/meter';
 import type { GroupsView } from '../../rpc/groups';
 import type { QueueReading } from '../../rpc/metrics';
 import { dollarsOf } from './render';

@@ -1,9 +1,9 @@
 import { meterOf, type Reading } from '../../across/metrics';
 import type { Metrics, QueuePace, StateCounts, Stats } from '../../contract/stats';
-import { read, sum } from '../../job/metrics/meter';
-import { errorRate, latencies, type Point, throughput } from '../../job/metrics/series';
 import { JOB_STATES } from '../../job/states';
 import { formatInstant } from '../../job/time';
+import { read, sum } from '../../metrics/meter';
+import { errorRate, latencies, type Point, throughput } from '../../metrics/series';
 import type { QueueReading } from '../../rpc/metrics';
 import { uptime } from '../system/uptime';
 

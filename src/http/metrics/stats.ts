@@ -2,10 +2,10 @@
 import { costsOf, readMetrics, readPoints } from '../../across/metrics';
 import { type OfSome, type StatsPeriod, stats, type TypeStats } from '../../contract/stats';
 import { invalidRequest } from '../../job/errors';
-import { percentiles } from '../../job/metrics/histogram';
-import { COUNTERS, durationsOf, histogramOf, type Meter, read } from '../../job/metrics/meter';
-import { HOUR_MS, history, KEEP_HOURS_MS, KEEP_MINUTES_MS, MINUTE_MS, startOf } from '../../job/metrics/series';
 import { formatInstant } from '../../job/time';
+import { percentiles } from '../../metrics/histogram';
+import { COUNTERS, durationsOf, histogramOf, type Meter, read } from '../../metrics/meter';
+import { HOUR_MS, history, KEEP_HOURS_MS, KEEP_MINUTES_MS, MINUTE_MS, startOf } from '../../metrics/series';
 import { type AppContext, unredacted } from '../context';
 import { integerParam, pastParam, queueParam, textParam, wantsParam, wordParam } from '../request/query';
 import { serve } from '../route';

@@ -5,8 +5,9 @@
  * If the row cannot be written, even the second time, the operation stands. The answer has a `Warning`, and the whole
  * entry goes to the Worker's logs.
  */
+
+import { withoutSecrets } from '../../access/secrets';
 import { defined, isObject } from '../../job/envelope/fields';
-import { withoutSecrets } from '../../job/secrets';
 import { cut } from '../../job/text';
 import type { AuditEntry } from '../../rpc/audit';
 import { directoryObject } from '../../rpc/stubs';

@@ -24,8 +24,8 @@ import { readQueueLimits } from '../../job/limits/policy';
 import { notKnown } from '../../job/near-miss';
 import { ANY_NUMBER, readKept, renderCount, renderKept } from '../../job/retention';
 import { checkRetryLayer } from '../../job/retry/validate';
-import { SCHEMA_MODES } from '../../job/schemas/misfit';
-import { type QueueConfig, type SettingsChange, STORAGE_BOUNDS } from '../../job/settings';
+import { SCHEMA_MODES } from '../../schemas/misfit';
+import { type QueueConfig, type SettingsChange, STORAGE_BOUNDS } from '../../settings';
 
 const readStrategy: Reader<'reject' | 'drop_oldest'> = (value, field) => {
   if (value === 'reject' || value === 'drop_oldest') return value;

@@ -2,8 +2,8 @@
 
 import { type QueueDefaults, queueDefaults } from '../../contract/queues';
 import { unwrap } from '../../job/errors';
-import { type QueueConfig, withBuiltIns } from '../../job/settings';
 import { directoryObject } from '../../rpc/stubs';
+import { type QueueConfig, withBuiltIns } from '../../settings';
 import { type AppContext, json, mayPurge } from '../context';
 import { readBody } from '../request/body';
 import { serve } from '../route';

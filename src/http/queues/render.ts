@@ -3,12 +3,12 @@ import type { QueueCounts, QueueStanding, QueueState } from '../../contract/queu
 import type { Minute } from '../../contract/stats';
 import { defined, given } from '../../job/envelope/fields';
 import { renderWaiting } from '../../job/envelope/render';
-import { sum } from '../../job/metrics/meter';
-import { errorRate, history, latencies, MINUTE_MS, type Point, throughput } from '../../job/metrics/series';
-import { modeOf } from '../../job/settings';
 import { formatInstant } from '../../job/time';
+import { sum } from '../../metrics/meter';
+import { errorRate, history, latencies, MINUTE_MS, type Point, throughput } from '../../metrics/series';
 import type { QueueActivity } from '../../rpc/metrics';
 import type { QueueStats } from '../../rpc/stats';
+import { modeOf } from '../../settings';
 
 export function renderStatus(name: string, mode: { paused: boolean; draining?: boolean }): QueueState {
   return { name, paused: mode.paused, status: modeOf(mode) };

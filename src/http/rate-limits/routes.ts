@@ -1,5 +1,6 @@
 /** The keys that limit jobs. The same name in several queues is shown as one key, with the numbers of each queue. */
 
+import { isPseudonym } from '../../access/redaction';
 import {
   type LimitKey,
   listLimitKeys,
@@ -20,7 +21,6 @@ import { defined, given } from '../../job/envelope/fields';
 import { readTime } from '../../job/envelope/parse';
 import { invalidRequest, notFound } from '../../job/errors';
 import { isLimitKey, KEY_RULE, type LimitOverride, readLimitOverride } from '../../job/limits/policy';
-import { isPseudonym } from '../../job/redaction';
 import { formatInstant } from '../../job/time';
 import type { AllowanceView } from '../../rpc/allowances';
 import type { RateLimitView } from '../../rpc/limits';

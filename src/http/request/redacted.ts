@@ -1,6 +1,7 @@
 /** A caller must not write a redacted value back in place of the real one. */
+
+import { holdsRedacted, REDACTED } from '../../access/redaction';
 import { type ApiError, unsupported } from '../../job/errors';
-import { holdsRedacted, REDACTED } from '../../job/redaction';
 import type { AppContext } from '../context';
 import type { JsonObject } from './body';
 

@@ -2,12 +2,13 @@
  * The login of a browser at the identity provider: the authorization code flow with PKCE. A cookie holds what must
  * match at its end: no other browser can end a login, and no page can log its visitor in as another person.
  */
+
+import { type LoginSettings, personIn } from '../../access/login';
+import { LONGEST_MS, signToken } from '../../access/token';
 import { readLogin, readSessions } from '../../config';
 import { sha256Of, unpaddedBase64UrlOf } from '../../job/bytes';
 import { invalidRequest, notFound } from '../../job/errors';
-import { type LoginSettings, personIn } from '../../job/login';
 import { quote } from '../../job/text';
-import { LONGEST_MS, signToken } from '../../job/token';
 import { type AnswerOf, type AppContext, respond } from '../context';
 import { mountPrefix } from '../request/path';
 import { ADMIN_PREFIX } from '../route';

@@ -8,13 +8,13 @@
  * this machine.
  */
 
+import { type ApiKey, roleOf, SCOPES } from '../../access/access';
+import { isKeyId, type KeyMembers, keyIdIn } from '../../access/keys';
 import { findKey, keyWithId } from '../../across/known-keys';
 import { readAccess, readLogin } from '../../config';
-import { type ApiKey, roleOf, SCOPES } from '../../job/access';
 import { hexOf, sha256Of } from '../../job/bytes';
 import { defined } from '../../job/envelope/fields';
 import { type ApiError, refusal } from '../../job/errors';
-import { isKeyId, type KeyMembers, keyIdIn } from '../../job/keys';
 import type { AppContext, Caller } from '../context';
 import { mountPrefix } from '../request/path';
 import { ADMIN_PREFIX } from '../route';

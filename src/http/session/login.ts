@@ -1,9 +1,10 @@
 /** Callers that an identity provider knows: by its JWT, or by the session that a login in the browser has begun. */
+
+import { grantOf, type LoginSettings, type Person, personIn } from '../../access/login';
+import { isJwt } from '../../access/token';
 import { readLogin, readSessions } from '../../config';
 import { defined } from '../../job/envelope/fields';
 import { refusal } from '../../job/errors';
-import { grantOf, type LoginSettings, type Person, personIn } from '../../job/login';
-import { isJwt } from '../../job/token';
 import type { AppContext, Caller } from '../context';
 import { refuseForged, verified } from '../tokens/bearer';
 import { isKey, loginNeeded, ownPagesOnly, presentedToken, sentToken } from './identify';

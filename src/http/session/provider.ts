@@ -3,12 +3,12 @@
  * one fetches: the runtime forbids that. Imported at the first login, so that other deployments do not load `jose`.
  */
 import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTPayload, jwtVerify } from 'jose';
+import { isSecureUrl, type LoginSettings } from '../../access/login';
 import { readText } from '../../dispatch/body';
 import { isWithin } from '../../durable/backoff';
 import { parseObject } from '../../job/envelope/fields';
 import { apiErrorData, unavailable } from '../../job/errors';
 import { getOrInsert } from '../../job/get-or-insert';
-import { isSecureUrl, type LoginSettings } from '../../job/login';
 import { quote } from '../../job/text';
 
 /** The age at which keys are asked for again, ms. */

@@ -1,4 +1,6 @@
 /** The URLs that send one signal: a page that asks, and the signal itself. */
+
+import { readSignalRights, type SignalRights } from '../../access/token';
 import { checkPlace } from '../../across/place';
 import { readConfig } from '../../config';
 import { signalPages, type UrlSignal } from '../../contract/tokens';
@@ -7,7 +9,6 @@ import { defined, isObject } from '../../job/envelope/fields';
 import { parseReport } from '../../job/envelope/json';
 import { type ApiError, apiErrorData, notFound, refusal } from '../../job/errors';
 import { formatInstant } from '../../job/time';
-import { readSignalRights, type SignalRights } from '../../job/token';
 import { refuseOthers } from '../../job/unknown-members';
 import { type AnswerOf, type AppContext, json, respond } from '../context';
 import { mediaTypeOf, readJson } from '../request/body';

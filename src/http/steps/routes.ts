@@ -1,13 +1,14 @@
 /** Durable steps of a job, and the signals that it waits for. */
+
+import { REDACTED } from '../../access/redaction';
 import { type JobSteps, type StepRecorded, steps } from '../../contract/steps';
 import { storableText } from '../../job/attempt/notes';
 import { parseReport } from '../../job/envelope/json';
 import { MAX_ENVELOPE_BYTES } from '../../job/envelope/names';
 import { own } from '../../job/own';
-import { REDACTED } from '../../job/redaction';
+import { isSignalUrl } from '../../job/signal-url';
 import { noStep, readStepName, readStepSaid } from '../../job/steps';
 import { formatInstant } from '../../job/time';
-import { isSignalUrl } from '../../job/token';
 import { refuseOthers } from '../../job/unknown-members';
 import type { JobStep } from '../../job/wire';
 import { type AppContext, json, may } from '../context';

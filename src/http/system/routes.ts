@@ -1,4 +1,6 @@
 /** Manifest and probes; for operators, reset and the retry calculator. */
+
+import { type ApiKey, roleOf } from '../../access/access';
 import { resetAll } from '../../across/objects';
 import { ping } from '../../across/statistics';
 import { type Config, type Env, readAccess, readConfig, VERSION } from '../../config';
@@ -11,16 +13,15 @@ import type {
 } from '../../contract/system';
 import * as contract from '../../contract/system';
 import { dailyLimitUsedUp } from '../../durable/platform-errors';
-import { type ApiKey, roleOf } from '../../job/access';
 import { defined } from '../../job/envelope/fields';
 import { MAX_BATCH_SIZE, MAX_ENVELOPE_BYTES, MAX_META_BYTES, MAX_RESULT_BYTES } from '../../job/envelope/names';
 import { apiErrorData, notFound } from '../../job/errors';
 import { own } from '../../job/own';
 import { previewRetry } from '../../job/retry/preview';
 import { RETRY_VARIABLES, variablesLayer } from '../../job/retry/variables';
-import { withBuiltIns } from '../../job/settings';
 import type { DirectoryHealth } from '../../rpc/directory';
 import { directoryObject } from '../../rpc/stubs';
+import { withBuiltIns } from '../../settings';
 import { type AppContext, json } from '../context';
 import { listDeadLetters } from '../dead-letter/routes';
 import { renderQueueConfig } from '../queues/config';

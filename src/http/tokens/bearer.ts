@@ -1,8 +1,4 @@
-import { readLogin, readTokens } from '../../config';
-import { defined, isObject, readName } from '../../job/envelope/fields';
-import { type ApiError, refusal } from '../../job/errors';
-import { own } from '../../job/own';
-import { type Redactor, UNKNOWN_MEMBERS } from '../../job/redaction';
+import type { Redactor } from '../../access/redaction';
 import {
   type Audience,
   isJwt,
@@ -11,7 +7,12 @@ import {
   type TokenRights,
   type VerifiedToken,
   verifiedToken,
-} from '../../job/token';
+} from '../../access/token';
+import { readLogin, readTokens } from '../../config';
+import { defined, isObject, readName } from '../../job/envelope/fields';
+import { UNKNOWN_MEMBERS } from '../../job/envelope/render';
+import { type ApiError, refusal } from '../../job/errors';
+import { own } from '../../job/own';
 import type { AppContext, Caller } from '../context';
 import type { Rules } from '../route';
 import { attempts } from '../session/attempts';

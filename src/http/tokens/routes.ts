@@ -1,9 +1,10 @@
 /** Makes tokens for browsers, and URLs that send one signal. */
+
+import { readEnd, readSignalRights, readTokenRights, signalUrl, signToken, type TokenRights } from '../../access/token';
 import { readTokens } from '../../config';
 import { tokens } from '../../contract/tokens';
 import { refusal } from '../../job/errors';
 import { formatInstant } from '../../job/time';
-import { readEnd, readSignalRights, readTokenRights, signalUrl, signToken, type TokenRights } from '../../job/token';
 import { refuseOthers } from '../../job/unknown-members';
 import { type AppContext, may, unredacted } from '../context';
 import { readBody } from '../request/body';

@@ -1,4 +1,6 @@
 /** Webhooks: subscriptions to events, and their deliveries. They belong to the operators, wherever their paths are. */
+
+import { isMasked, withoutSecrets } from '../../access/secrets';
 import {
   findDelivery,
   listDeliveries,
@@ -19,12 +21,11 @@ import {
 import { defined, given, optional, type Reader } from '../../job/envelope/fields';
 import { invalidRequest, notFound, refusal, unwrap } from '../../job/errors';
 import { own } from '../../job/own';
-import { isMasked, withoutSecrets } from '../../job/secrets';
 import { formatInstant } from '../../job/time';
 import { UnknownMembers } from '../../job/unknown-members';
-import { isWebhookId } from '../../job/webhook/ids';
-import { noteUnknownMembers, parseWebhook, parseWebhookChange } from '../../job/webhook/parse';
-import { DELIVERY_STATUSES } from '../../job/webhook/subscription';
+import { isWebhookId } from '../../notifications/webhook/ids';
+import { noteUnknownMembers, parseWebhook, parseWebhookChange } from '../../notifications/webhook/parse';
+import { DELIVERY_STATUSES } from '../../notifications/webhook/subscription';
 import { directoryObject, webhookObject } from '../../rpc/stubs';
 import type { Delivery } from '../../rpc/webhooks';
 import { type AppContext, json, may, noContent, unredacted } from '../context';

@@ -3,7 +3,6 @@
 import { firstStart } from '../history';
 import { optionsThat } from '../options';
 import type { Coalesced, JobBody, JobErrorEntry, JobRecord, JobView, UnusedClaims } from '../record';
-import { UNKNOWN_MEMBERS } from '../redaction';
 import { renderRetention } from '../retention';
 import { describeRetry, resolveRetry } from '../retry/resolve';
 import { formatInstant, parseTimestamp } from '../time';
@@ -12,6 +11,9 @@ import type { EnvelopeError, EnvelopeWaiting } from '../wire';
 import { parseExactly } from './exact';
 import { defined, given, parseObject, setDefined } from './fields';
 import { shown } from './nesting';
+
+/** In an envelope: the names of the members that the application has added to its job. */
+export const UNKNOWN_MEMBERS: unique symbol = Symbol('members of the application');
 
 export type Envelope = Record<string, unknown>;
 

@@ -15,8 +15,8 @@ import {
 } from '../envelope/fields';
 import { readMembers } from '../envelope/members';
 import { invalidRequest } from '../errors';
-import { poolNamedBy } from '../pools/pool';
 import { formatInstant } from '../time';
+import { poolNamedBy } from './pool-name';
 
 export interface WorkerFacts {
   hostname?: string;

@@ -2,13 +2,13 @@
 
 import type { AttemptName, Report } from '../attempt/outcome';
 import { readAttempt, readReports, readWorkerId } from '../attempt/read-report';
+import type { Bounds } from '../bounds';
 import { chunksOf, type PulledChunks } from '../chunk';
 import { entriesIn } from '../envelope/batch';
 import { defined, isObject, optional, readInteger, readName, readString, readWord } from '../envelope/fields';
 import { notAnObject, parseParts } from '../envelope/json';
 import { readMembers, required } from '../envelope/members';
 import { invalidPayload, invalidRequest, type Outcome, payloadTooLarge } from '../errors';
-import type { StoredKey } from '../keys';
 import { readStreamName, readStreamSaid, type StreamSaid } from '../streams';
 import { readTrace, type Trace } from '../trace';
 import { CLAIM_MEMBERS } from './handlers';
@@ -34,7 +34,12 @@ export interface Connection extends ReturnType<typeof readConnectionMembers> {
   key?: ConnectedKey;
 }
 
-export interface ConnectedKey extends Pick<StoredKey, 'id' | 'hash' | 'rate' | 'bounds'> {}
+export interface ConnectedKey {
+  id: string;
+  hash: string;
+  rate?: string;
+  bounds?: Bounds;
+}
 
 /** Jobs that a producer says: all of them are enqueued, or none. */
 export interface SpokenBatch {

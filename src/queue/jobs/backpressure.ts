@@ -2,8 +2,8 @@
 import { listed, rows, writeMeta } from '../../durable/sql';
 import { ApiError, type ErrorData } from '../../job/errors';
 import { RANK_BIT } from '../../job/ids';
-import { DEFAULT_WARNING } from '../../job/settings';
 import type { QueuePressure } from '../../rpc/receipts';
+import { DEFAULT_WARNING } from '../../settings';
 import { isInLine, STANDS_IN_LINE } from '../store/columns';
 import { bodyBytes } from '../store/depth';
 import { type JobRow, STATE } from '../store/job-row';

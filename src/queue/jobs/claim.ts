@@ -5,10 +5,10 @@
 import { groupOf } from '../../job/group';
 import { deliveryId } from '../../job/ids';
 import type { JobBody, RunnerView } from '../../job/record';
-import { DEFAULTS } from '../../job/settings';
 import { MAX_CLAIM_BYTES } from '../../job/size';
 import type { JobChunk } from '../../job/wire';
 import type { ClaimRequest } from '../../rpc/workers';
+import { DEFAULTS } from '../../settings';
 import { viewForRunner } from '../read/find';
 import type { Active } from '../store/active';
 import { lease } from '../store/attempts';

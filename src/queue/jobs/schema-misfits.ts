@@ -1,9 +1,9 @@
 /** Jobs that do not match the schema of their type: the `schemas` setting of their queue decides about them. */
 import { type SentJobs, unpack } from '../../job/message';
 import type { NewJob } from '../../job/record';
-import { type SchemaMode, schemasChanged, schemaValidation, warningOf } from '../../job/schemas/misfit';
-import { isOutdated } from '../../job/schemas/stamp';
 import type { EnqueuedJob } from '../../rpc/receipts';
+import { type SchemaMode, schemasChanged, schemaValidation, warningOf } from '../../schemas/misfit';
+import { isOutdated } from '../../schemas/stamp';
 import type { Configured } from '../store/parts';
 
 const MAX_WARNED = 10;

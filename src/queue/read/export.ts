@@ -2,14 +2,15 @@
  * A queue as lines of a file, in sequence order. A job keeps its number for life, so whatever moves between pages,
  * each is in at most one page, and missing only when gone.
  */
+
+import type { StoredJob, StoredState } from '../../export/stored-job';
 import { MAX_SHOWN_DEPTH, nestingDepth, shown } from '../../job/envelope/nesting';
 import { conflict } from '../../job/errors';
-import type { StoredJob, StoredState } from '../../job/export/stored-job';
 import { sequenceOf } from '../../job/ids';
 import { own } from '../../job/own';
-import { modeOf } from '../../job/settings';
 import { JOB_STATES, type JobState } from '../../job/states';
 import type { ExportPage, ExportRequest, ExportStart } from '../../rpc/export';
+import { modeOf } from '../../settings';
 import { archivedAfter, farResult } from '../store/archive';
 import { SHARE } from '../store/batches';
 import { type JobRow, STATE } from '../store/job-row';

@@ -1,9 +1,9 @@
 /** How many jobs are in each state. Exact; what needs a scan is counted once and then kept in memory. */
 import { listed, rows } from '../../durable/sql';
 import { RANK_BIT } from '../../job/ids';
-import { MAX_UPCOMING, type Upcoming } from '../../job/metrics/as-of';
 import { first } from '../../job/size';
 import { JOB_STATES } from '../../job/states';
+import { MAX_UPCOMING, type Upcoming } from '../../metrics/as-of';
 import type { QueueStats, StateCounts } from '../../rpc/stats';
 import { countArchived } from '../store/archive';
 import { STANDS_IN_LINE } from '../store/columns';

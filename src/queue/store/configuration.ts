@@ -1,4 +1,6 @@
 /** The settings and mode of a queue, the deployment's settings for all queues, and what handlers announce. */
+
+import type { TokenSettings } from '../../access/token';
 import { MAX_DURATION_MS } from '../../job/duration';
 import { defined } from '../../job/envelope/fields';
 import type { GroupOverrides } from '../../job/group';
@@ -8,8 +10,7 @@ import type { AnnouncedType, LowerLayers, RetryInput } from '../../job/record';
 import { boundOf, type End, keepsDiscarded } from '../../job/retention';
 import type { RetryPolicy } from '../../job/retry/policy';
 import { type RetryLayers, resolveRetry } from '../../job/retry/resolve';
-import { below, DEFAULTS, keptIn, over, type QueueConfig, type QueueDefaults } from '../../job/settings';
-import type { TokenSettings } from '../../job/token';
+import { below, DEFAULTS, keptIn, over, type QueueConfig, type QueueDefaults } from '../../settings';
 import { AnnouncedTypes } from './announced';
 import { Overrides } from './limits/overrides';
 import type { Removal } from './removal';

@@ -1,7 +1,7 @@
 /** The cron entries of a queue: a few numbers each in memory, the rest read on demand. A fire writes one row. */
 import { cell, firstRow, put, rows } from '../../durable/sql';
-import type { CronDefinition } from '../../job/cron/definition';
 import type { CronRun, CronSummary, CronView } from '../../rpc/cron';
+import type { CronDefinition } from '../../schedules/definition';
 
 const LIVE = 0;
 const GONE = 2;

@@ -1,8 +1,8 @@
 /** The table of what was counted, and the texts of `meters.ts` wherever they ride. */
 import { parseStored, put, rows } from '../../durable/sql';
 import { RANK_BIT } from '../../job/ids';
-import { add, type Meter, newMeter, packed, read, unpacked } from '../../job/metrics/meter';
-import { gathered, HOUR_MS, KEEP_HOURS_MS, KEEP_MINUTES_MS, MINUTE_MS, type Point } from '../../job/metrics/series';
+import { add, type Meter, newMeter, packed, read, unpacked } from '../../metrics/meter';
+import { gathered, HOUR_MS, KEEP_HOURS_MS, KEEP_MINUTES_MS, MINUTE_MS, type Point } from '../../metrics/series';
 import { type JobRow, STATE } from './job-row';
 
 /** The carrier of a text: a row of `meters` for itself, or one that was written anyway. */

@@ -9,10 +9,10 @@
  * {@link MAX_TEXT}, it is put away. After {@link MAX_UNCOUNTED} enqueued jobs there is a text, which bounds waking.
  */
 import { sequenceOf } from '../../job/ids';
-import { COUNTED, FAILS } from '../../job/metrics/counted-moves';
-import { type HistogramName, type Meter, newMeter, placeOf, placesOf } from '../../job/metrics/meter';
-import { MINUTE_MS, type Point, startOf } from '../../job/metrics/series';
 import type { Move } from '../../job/states';
+import { COUNTED, FAILS } from '../../metrics/counted-moves';
+import { type HistogramName, type Meter, newMeter, placeOf, placesOf } from '../../metrics/meter';
+import { MINUTE_MS, type Point, startOf } from '../../metrics/series';
 import type { Active } from './active';
 import type { CountingSql } from './counting-sql';
 import type { JobRow } from './job-row';

@@ -1,5 +1,5 @@
 /** Writes jobs stored elsewhere or earlier, in as few rows as batches: blocks, retry blocks, archive chunks. */
-import type { StoredJob } from '../../job/export/stored-job';
+import type { StoredJob } from '../../export/stored-job';
 import { groupOf } from '../../job/group';
 import { decodeId, FIRST_CHOSEN, RANK_BIT, routeOf, sequenceOf } from '../../job/ids';
 import type { JobHistory } from '../../job/record';

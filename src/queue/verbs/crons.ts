@@ -1,9 +1,9 @@
 import { withBody } from '../../across/bodies';
 import type { Verbs } from '../../durable/answering';
-import { type CronDefinition, jobOf } from '../../job/cron/definition';
 import type { Outcome } from '../../job/errors';
 import type { PutCron } from '../../rpc/cron';
 import type { EnqueuedJob } from '../../rpc/receipts';
+import { type CronDefinition, jobOf } from '../../schedules/definition';
 import { consider, look, none, type On, write } from '../access-modes';
 import type { Operation } from '../creation';
 import { mustReadCron, noSuchCron, noteTriggered, triggerHere } from '../features/cron/fire';

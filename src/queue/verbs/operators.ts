@@ -1,7 +1,6 @@
 import type { Verbs } from '../../durable/answering';
 import { notFound, type Outcome, unwrap } from '../../job/errors';
 import type { GroupChange } from '../../job/group';
-import type { QueueConfig, QueueDefaults, SettingsChange } from '../../job/settings';
 import type { ExportRequest, ExportStart, ImportRequest } from '../../rpc/export';
 import type { GroupDetail } from '../../rpc/groups';
 import type {
@@ -17,6 +16,7 @@ import type {
 } from '../../rpc/operations';
 import type { RedriveOptions } from '../../rpc/queue';
 import type { StepAnswer } from '../../rpc/workers';
+import type { QueueConfig, QueueDefaults, SettingsChange } from '../../settings';
 import {
   change,
   consider,

@@ -1,6 +1,6 @@
 /** What is not understood in `API_KEYS` and the lists of rules closes the deployment: it never gives more rights. */
 import { describe, expect, it } from 'vitest';
-import { readApiKeys } from '../../../src/job/access';
+import { readApiKeys } from '../../../src/access/access';
 import { TestServer, V1 } from '../../support/server';
 
 const SECRET = 'kX3-a-long-secret';

@@ -1,10 +1,10 @@
 /** The log of what operators have changed. */
 import { env } from 'cloudflare:workers';
 import { describe, expect, it, vi } from 'vitest';
+import { readRedactionRules, redactor } from '../../../src/access/redaction';
 import type { Env } from '../../../src/config';
 import { createApp } from '../../../src/http/app';
 import { describeWrite } from '../../../src/http/audit/entry';
-import { readRedactionRules, redactor } from '../../../src/job/redaction';
 import { directory } from '../../support/directory';
 import { freshName } from '../../support/queue';
 import { rowsWhile } from '../../support/rows';

@@ -2,10 +2,10 @@
 import { env } from 'cloudflare:workers';
 import { describe, expect, it, vi } from 'vitest';
 import document from '../../../docs/reference/openapi.json';
+import { type Mask, maskedUrl, withMaskedUrls } from '../../../src/access/secrets';
 import type { Env } from '../../../src/config';
 import { createApp } from '../../../src/http/app';
 import { ROUTES } from '../../../src/http/routes';
-import { type Mask, maskedUrl, withMaskedUrls } from '../../../src/job/secrets';
 import { directory } from '../../support/directory';
 import { freshName } from '../../support/queue';
 import { type Json, server, TestServer, UNKNOWN_ID, V1 } from '../../support/server';

@@ -1,6 +1,6 @@
 /** What is no export, or not as it was exported, changes nothing, and its refusal names the line. */
 import { describe, expect, it } from 'vitest';
-import { EXPORT_VERSION, hashOf, MAX_LINE_CHARS } from '../../../src/job/export/file';
+import { EXPORT_VERSION, hashOf, MAX_LINE_CHARS } from '../../../src/export/file';
 import { exported, fileOf, imported, jobsIn, linesIn, openExport, sendFile } from '../../support/exports';
 import { TestQueue } from '../../support/queue';
 import { type Json, server, TestServer, V1 } from '../../support/server';

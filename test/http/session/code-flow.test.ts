@@ -3,10 +3,10 @@
 import { env } from 'cloudflare:workers';
 import type { JWTPayload } from 'jose';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
+import { signToken } from '../../../src/access/token';
 import { createApp } from '../../../src/http/app';
 import { attempts } from '../../../src/http/session/attempts';
 import { sha256Of, unpaddedBase64UrlOf } from '../../../src/job/bytes';
-import { signToken } from '../../../src/job/token';
 import { mountable } from '../../../src/library/mount';
 import { clock, HOUR, MINUTE, T0 } from '../../support/clock';
 import { Issuer } from '../../support/issuer';

@@ -1,9 +1,9 @@
 /** Roles, and the login of a browser. */
 import { env } from 'cloudflare:workers';
 import { describe, expect, it } from 'vitest';
+import { ROLES, SCOPES } from '../../../src/access/access';
 import type { Env } from '../../../src/config';
 import { createApp } from '../../../src/http/app';
-import { ROLES, SCOPES } from '../../../src/job/access';
 import { server, TestServer, V1 } from '../../support/server';
 
 const SESSION = `${V1}/admin/session`;

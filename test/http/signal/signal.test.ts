@@ -1,7 +1,7 @@
 /** URLs that send one signal, opened by a person in a browser. */
 import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { type Audience, signToken } from '../../../src/access/token';
 import { Attempts, attempts } from '../../../src/http/session/attempts';
-import { type Audience, signToken } from '../../../src/job/token';
 import { HOUR } from '../../support/clock';
 import { freshName } from '../../support/queue';
 import { type Json, server, TestServer, UNKNOWN_ID, V1 } from '../../support/server';

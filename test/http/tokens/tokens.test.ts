@@ -1,9 +1,9 @@
 /** Tokens for a browser: what they allow, and everything that they do not. */
 import { describe, expect, it, vi } from 'vitest';
+import { signToken } from '../../../src/access/token';
 import { TocsinClient } from '../../../src/client';
 import { Attempts, attempts } from '../../../src/http/session/attempts';
 import { unpaddedBase64UrlOf } from '../../../src/job/bytes';
-import { signToken } from '../../../src/job/token';
 import { clock, HOUR } from '../../support/clock';
 import { freshName, TestQueue } from '../../support/queue';
 import { type Json, server, TestServer, UNKNOWN_ID, V1 } from '../../support/server';

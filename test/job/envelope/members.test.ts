@@ -16,8 +16,8 @@ import {
 import { notMember, nullable, readMembers, required } from '../../../src/job/envelope/members';
 import { invalidRequest, outcomeOf } from '../../../src/job/errors';
 import { LIMIT_POLICY_SCHEMA, readLimitPolicy } from '../../../src/job/limits/policy';
-import { validatorOf } from '../../../src/job/schemas/registry';
-import { Work } from '../../../src/job/schemas/work';
+import { validatorOf } from '../../../src/schemas/registry';
+import { Work } from '../../../src/schemas/work';
 
 const box = readMembers(
   {

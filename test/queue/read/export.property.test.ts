@@ -3,8 +3,8 @@
  * job that came later is.
  */
 import { describe, expect, it } from 'vitest';
+import type { StoredJob } from '../../../src/export/stored-job';
 import { unwrap } from '../../../src/job/errors';
-import type { StoredJob } from '../../../src/job/export/stored-job';
 import type { JobState } from '../../../src/job/states';
 import type { ExportPage } from '../../../src/rpc/export';
 import { Random } from '../../fuzz/random';

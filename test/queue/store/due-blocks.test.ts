@@ -2,8 +2,8 @@
 import { v7 as uuidv7 } from 'uuid';
 import { describe, expect, it } from 'vitest';
 import { unwrap } from '../../../src/job/errors';
-import { read } from '../../../src/job/metrics/meter';
 import type { JobState } from '../../../src/job/states';
+import { read } from '../../../src/metrics/meter';
 import { answers } from '../../support/answers';
 import { clock, DAY, T0 } from '../../support/clock';
 import { isLong } from '../../support/long';

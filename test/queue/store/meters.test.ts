@@ -1,7 +1,7 @@
 /** What has happened in a queue is counted once, survives every end of the object, and costs no row of its own for a job. */
 import { describe, expect, it } from 'vitest';
-import { countOf } from '../../../src/job/metrics/histogram';
-import { type Counter, durationsOf, histogramOf, packed, read, sum } from '../../../src/job/metrics/meter';
+import { countOf } from '../../../src/metrics/histogram';
+import { type Counter, durationsOf, histogramOf, packed, read, sum } from '../../../src/metrics/meter';
 import { clock, DAY, HOUR, MINUTE, SECOND, T0 } from '../../support/clock';
 import { failAlways, failOnce } from '../../support/faults';
 import { type JobChange, steady, TestQueue } from '../../support/queue';

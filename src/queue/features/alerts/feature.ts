@@ -9,6 +9,11 @@ import { isWithin } from '../../../durable/backoff';
 import type { TransactionStep } from '../../../durable/group-commit';
 import { type MessageKind, posted } from '../../../durable/outbox-relay';
 import { readFact, writeMeta } from '../../../durable/sql';
+import { formatDuration } from '../../../job/duration';
+import { defined } from '../../../job/envelope/fields';
+import type { EventData } from '../../../job/event-data';
+import { own } from '../../../job/own';
+import { errorRate, errorRateChangesAt, errorWindowFrom } from '../../../metrics/series';
 import {
   type AlertEvent,
   type AlertRule,
@@ -16,12 +21,7 @@ import {
   type Judged,
   judge,
   type Reading,
-} from '../../../job/alert/rule';
-import { formatDuration } from '../../../job/duration';
-import { defined } from '../../../job/envelope/fields';
-import type { EventData } from '../../../job/event-data';
-import { errorRate, errorRateChangesAt, errorWindowFrom } from '../../../job/metrics/series';
-import { own } from '../../../job/own';
+} from '../../../notifications/alert/rule';
 import type { Feature, Host } from '../../feature';
 import { oldestAvailable } from '../../read/stats';
 import type { Observed, Stored } from '../../store/parts';

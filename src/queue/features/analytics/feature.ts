@@ -9,8 +9,8 @@
  * | `doubles` | enqueued, completed, failed, retried, cancelled, discarded, expired, rows written |
  * | | then count and sum (ms) of the durations, and of the queue times |
  */
-import { countOf } from '../../../job/metrics/histogram';
-import { COUNTERS, durationsOf, histogramOf, type Meter, read } from '../../../job/metrics/meter';
+import { countOf } from '../../../metrics/histogram';
+import { COUNTERS, durationsOf, histogramOf, type Meter, read } from '../../../metrics/meter';
 import type { Feature } from '../../feature';
 import type { Named, Observed } from '../../store/parts';
 

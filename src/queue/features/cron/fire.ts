@@ -8,9 +8,6 @@
  */
 import { v7 as uuidv7 } from 'uuid';
 import { STANDBY_MS } from '../../../durable/outbox';
-import { jobOf, scheduleOf } from '../../../job/cron/definition';
-import { dueFires } from '../../../job/cron/missed';
-import { nextFire } from '../../../job/cron/schedule';
 import { ApiError, type ErrorData, notFound, type Outcome } from '../../../job/errors';
 import { decodeId, FIRST_CHOSEN, mintId } from '../../../job/ids';
 import type { NewJob } from '../../../job/record';
@@ -19,6 +16,9 @@ import { cut } from '../../../job/text';
 import { formatInstant } from '../../../job/time';
 import type { CronAcross, CronRun, CronSkip, CronView } from '../../../rpc/cron';
 import type { EnqueuedJob } from '../../../rpc/receipts';
+import { jobOf, scheduleOf } from '../../../schedules/definition';
+import { dueFires } from '../../../schedules/missed';
+import { nextFire } from '../../../schedules/schedule';
 import { cancel } from '../../jobs/cancel';
 import { enqueue } from '../../jobs/enqueue';
 import { hasExpired } from '../../jobs/expire';

@@ -4,10 +4,11 @@
  *
  * An entry that moves leaves in one transaction, and an outbox message takes it to the other queue.
  */
-import { type CronDefinition, jobOf, sameSchedule, scheduleOf } from '../../../job/cron/definition';
-import { nextFire } from '../../../job/cron/schedule';
+
 import { conflict, unavailable } from '../../../job/errors';
 import type { CronExecutionView, CronRun, CronSkip, CronView, PutCron } from '../../../rpc/cron';
+import { type CronDefinition, jobOf, sameSchedule, scheduleOf } from '../../../schedules/definition';
+import { nextFire } from '../../../schedules/schedule';
 import { checkPolicies } from '../../jobs/enqueue';
 import { checkType } from '../../jobs/may-enqueue';
 import { find, viewOf } from '../../read/find';

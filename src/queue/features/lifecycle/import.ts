@@ -1,7 +1,7 @@
 /** Takes the jobs of a file, part by part, recording the last part's number: a repeated import continues behind it. */
 import { readFact, writeMeta } from '../../../durable/sql';
+import type { StoredJob } from '../../../export/stored-job';
 import { conflict } from '../../../job/errors';
-import type { StoredJob } from '../../../job/export/stored-job';
 import { decodeId, FIRST_CHOSEN, sequenceOf } from '../../../job/ids';
 import type { ImportPart, ImportRequest, PartsImported } from '../../../rpc/export';
 import { hasDeparted } from '../../jobs/departed-ids';

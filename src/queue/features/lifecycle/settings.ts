@@ -3,6 +3,7 @@
 import { writeMeta } from '../../../durable/sql';
 import { mayNotShorten } from '../../../job/errors';
 import { checkRetryLayer } from '../../../job/retry/validate';
+import type { QueueStatus } from '../../../rpc/receipts';
 import {
   below,
   changed,
@@ -13,8 +14,7 @@ import {
   type QueueDefaults,
   type QueueMode,
   type SettingsChange,
-} from '../../../job/settings';
-import type { QueueStatus } from '../../../rpc/receipts';
+} from '../../../settings';
 import { refuseRemoved } from '../../jobs/may-enqueue';
 import { setEvicting } from '../../store/jobs';
 import { overridesChanged } from '../../store/limits/changes';

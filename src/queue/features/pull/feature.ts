@@ -12,13 +12,13 @@
 import { errorDataOf } from '../../../durable/platform-errors';
 import { type ErrorData, type Outcome, outcomeOf, unavailable } from '../../../job/errors';
 import { isUuidV7 } from '../../../job/ids';
-import { countOf } from '../../../job/metrics/histogram';
-import { histogramOf } from '../../../job/metrics/meter';
 import type { RunnerView } from '../../../job/record';
 import { MAX_CLAIM_BYTES } from '../../../job/size';
 import { quote } from '../../../job/text';
 import { formatInstant } from '../../../job/time';
 import { type WaitingFor, waiting } from '../../../job/waiting';
+import { countOf } from '../../../metrics/histogram';
+import { histogramOf } from '../../../metrics/meter';
 import type { ClaimRequest, Report, Reported } from '../../../rpc/workers';
 import type { Feature, Host } from '../../feature';
 import { claim } from '../../jobs/claim';

@@ -1,10 +1,11 @@
 /** Messages of a handler while it runs, on a call with a live connection: handled like a worker's reports over HTTP. */
+
+import { readEnd, readSignalRights, signalUrl } from '../../../access/token';
 import { Telling } from '../../../across/receipts';
 import type { RunMessage } from '../../../dispatch/run-messages';
 import type { Enqueuer } from '../../../job/attempt/outcome';
 import type { Parent } from '../../../job/envelope/children';
 import { conflict } from '../../../job/errors';
-import { readEnd, readSignalRights, signalUrl } from '../../../job/token';
 import type { Host } from '../../feature';
 import type { Claimed } from '../../jobs/claim';
 import { tellLog } from '../../jobs/log';

@@ -1,6 +1,7 @@
 /** Why a job that is pushed does not run: makes the checks of the selection (`select.ts`), in their order. */
+
+import { maskedUrl } from '../../../access/secrets';
 import { MAX_CONNECTIONS } from '../../../dispatch/remote';
-import { maskedUrl } from '../../../job/secrets';
 import { formatInstant } from '../../../job/time';
 import { type WaitingFor, waiting } from '../../../job/waiting';
 import { waitsForChunk } from '../../jobs/chunk-waiting';

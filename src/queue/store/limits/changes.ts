@@ -3,7 +3,7 @@
 import { writeMeta } from '../../../durable/sql';
 import { differing, holds } from '../../../job/limits/overrides';
 import { LIMIT_SCOPES, plainKey, scopedKey } from '../../../job/limits/policy';
-import type { QueueDefaults } from '../../../job/settings';
+import type { QueueDefaults } from '../../../settings';
 import type { Configured, Stored } from '../parts';
 
 /** The settings of keys differ from `before`: notes the keys concerned for the running operation. */

@@ -5,8 +5,8 @@
 import { holds, type LimitOverrides } from '../../../job/limits/overrides';
 import type { LimitOverride } from '../../../job/limits/policy';
 import { own } from '../../../job/own';
-import type { QueueDefaults } from '../../../job/settings';
 import type { KeySettings } from '../../../rpc/allowances';
+import type { QueueDefaults } from '../../../settings';
 
 export class Overrides {
   private overrides = new Map<string, LimitOverride>();

@@ -3,10 +3,10 @@
 import { runInDurableObject } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
 import { describe, expect, it, vi } from 'vitest';
-import type { CronDefinition } from '../../../../src/job/cron/definition';
 import { unwrap } from '../../../../src/job/errors';
 import type { DirectoryApi } from '../../../../src/rpc/directory';
 import type { QueueApi } from '../../../../src/rpc/queue';
+import type { CronDefinition } from '../../../../src/schedules/definition';
 import { clock, iso, MINUTE, SECOND, T0, until } from '../../../support/clock';
 import { failOnce } from '../../../support/faults';
 import { TestQueue } from '../../../support/queue';

@@ -1,7 +1,7 @@
 /** Jobs of a file go into a queue: what they cost, and how they live there. */
 import { describe, expect, it } from 'vitest';
+import type { StoredJob } from '../../../../src/export/stored-job';
 import { unwrap } from '../../../../src/job/errors';
-import type { StoredJob } from '../../../../src/job/export/stored-job';
 import type { ImportRequest } from '../../../../src/rpc/export';
 import { clock, DAY, HOUR, MINUTE, T0 } from '../../../support/clock';
 import { type JobChange, steady, TestQueue } from '../../../support/queue';
