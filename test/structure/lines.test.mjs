@@ -31,7 +31,7 @@ const LINES = {
   notifications: 759,
   pools: 150,
   producer: 939,
-  queue: 26_960,
+  queue: 26_967,
   rpc: 1_735,
   schedules: 911,
   schemas: 1_026,

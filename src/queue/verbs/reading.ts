@@ -161,6 +161,12 @@ const besideState = ({ engine, followers }: QueueLife) => ({
   events_dropped: followers.dropped,
 });
 
+const FAILURES = readAll(
+  (q, now, request: FailuresRequest) => failures(q, request, now),
+  () => ({ groups: [], looked: 0 }),
+);
+const NO_DEAD_LETTERS = () => ({ places: [], total: 0 });
+
 export const READING_VERBS = {
   /** The job; one that waits says what for. */
   get: (life, id: string) => readJob<[string], JobView>((q, now) => explained(life, q, now, id))(life, id),
@@ -188,11 +194,8 @@ export const READING_VERBS = {
     (q, now, request: StatesRequest) => countStates(q, request, now),
     () => ({ counts: emptyStats('', 0).counts, looked: 0 }),
   ),
-  /** Groups of failures, a step of them. Objects that would not narrow them to groups know it by another name. */
-  failureGroups: readAll(
-    (q, now, request: FailuresRequest) => failures(q, request, now),
-    () => ({ groups: [], looked: 0 }),
-  ),
+  /** Groups of failures, a step of them. */
+  failureGroups: FAILURES,
   /** Where the jobs of a list lie, for a reader that passes over them. */
   listPlaces: readAll(
     (q, now, request: ListRequest) => listPlaces(q, request, now),
@@ -208,9 +211,13 @@ export const READING_VERBS = {
     () => ({ count: 0 }),
   ),
   /** Where the newest dead letters lie. */
-  deadLetterList: readAll(
-    (q, now, request: DeadLetterRequest) => deadLetterPlaces(q, request, now),
-    () => ({ places: [], total: 0 }),
+  deadLetterList: readAll((q, now, request: DeadLetterRequest) => deadLetterPlaces(q, request, now), NO_DEAD_LETTERS),
+  /** Two for Workers of the version before, whose objects did not narrow them to groups. */
+  failures: FAILURES,
+  deadLetterPlaces: readAll(
+    (q, now, { type, ...request }: DeadLetterRequest & { type?: string }) =>
+      deadLetterPlaces(q, { ...request, ...(type !== undefined && { types: [type] }) }, now),
+    NO_DEAD_LETTERS,
   ),
   deadLettersAt: read(
     (q, now, keys: number[]) => deadLettersAt(q, keys, now),
