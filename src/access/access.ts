@@ -4,8 +4,8 @@ import { apiErrorData, invalidConfiguration } from '../job/errors';
 import { didYouMean } from '../job/near-miss';
 
 /**
- * Scopes of API keys. Keys without `data:reveal` see redacted payloads (`access/redaction`). `metrics:read`: for scrapers.
- * `admin:keys`: makes and revokes keys (`access/keys`).
+ * Scopes of API keys. Keys without `data:reveal` see redacted payloads (`redaction.ts`). `metrics:read`: for scrapers.
+ * `admin:keys`: makes and revokes keys (`keys.ts`).
  */
 export const SCOPES = [
   'data:read',
