@@ -80,7 +80,10 @@ async function newestOf(env: Env, filter: DeadLetterFilter, start: Start, limit:
     await queuesOf(env, filter),
     async (queue) => {
       const request = defined({ ...conditions, limit, total: counted, before: placeIn(queue, start.after) });
-      const part = unwrap(await queueObject(env, queue).deadLetterList(request));
+      const object = queueObject(env, queue);
+      // An object of the version before knows neither types nor groups, and must not leave them out.
+      const isNarrow = request.types !== undefined || request.groups !== undefined;
+      const part = unwrap(await (isNarrow ? object.deadLetterList(request) : object.deadLetterPlaces(request)));
       total += part.total;
       atLeast ||= part.total_is_exact === false;
       if (part.next) horizon = [...(horizon ? [horizon] : []), { ...part.next, queue }].sort(compare)[0];

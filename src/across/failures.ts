@@ -57,7 +57,10 @@ export async function findFailures(env: Env, selection: FailureSelection, cursor
     queues,
     async (queue) => {
       const from = start?.places.get(queue);
-      const part = unwrap(await queueObject(env, queue).failureGroups(defined({ ...request, budget, from })));
+      const object = queueObject(env, queue);
+      const asked = defined({ ...request, budget, from });
+      // An object of the version before knows no groups, and must not leave them out.
+      const part = unwrap(await (asked.groups ? object.failureGroups(asked) : object.failures(asked)));
       searched += part.looked;
       if (part.next) rest.push([queue, part.next]);
       for (const group of part.groups) {

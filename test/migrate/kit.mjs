@@ -104,7 +104,7 @@ export function projectWith(directory) {
 
 /** The job that was made of another one. */
 export function madeOf(jobs, id) {
-  const found = jobs.filter((job) => job.meta.migrated_from.id === id);
+  const found = jobs.filter((job) => job.meta.migrated_from?.id === id);
   assert.equal(found.length, 1, `one job is made of ${id}`);
   return found[0];
 }

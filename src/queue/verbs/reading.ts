@@ -212,7 +212,7 @@ export const READING_VERBS = {
   ),
   /** Where the newest dead letters lie. */
   deadLetterList: readAll((q, now, request: DeadLetterRequest) => deadLetterPlaces(q, request, now), NO_DEAD_LETTERS),
-  /** Two for Workers of the version before, whose objects did not narrow them to groups. */
+  /** Two as the version before has them: without groups, and one type at most. */
   failures: FAILURES,
   deadLetterPlaces: readAll(
     (q, now, { type, ...request }: DeadLetterRequest & { type?: string }) =>
