@@ -2,7 +2,7 @@
 import type { Env } from '../config';
 import { type Bounded, type Bounds, fits, onlyName } from '../job/bounds';
 import { parseObject } from '../job/envelope/fields';
-import { type ApiError, notFound, type Outcome, refusal } from '../job/errors';
+import { type ApiError, jobNotFound, type Outcome, refusal } from '../job/errors';
 import { groupOf } from '../job/group';
 import type { JobBody, JobView } from '../job/record';
 import type { Heartbeat } from '../job/worker/heartbeat';
@@ -69,10 +69,9 @@ export async function reportsWithin(
   if (!bounds) return entries;
   const ids = entries.flatMap((entry) => (entry.ok ? [entry.value.job_id] : []));
   const inside = await insideOf(env, bounds, ids);
-  return entries.map((entry) => {
-    if (!entry.ok || inside.has(entry.value.job_id)) return entry;
-    return { ok: false, error: notFound('job', entry.value.job_id).data };
-  });
+  return entries.map((entry) =>
+    !entry.ok || inside.has(entry.value.job_id) ? entry : jobNotFound(entry.value.job_id),
+  );
 }
 
 /** What a worker asks for, within the bounds of its key. @param queues absent: of a pool @throws {ApiError} 403 */

@@ -5,7 +5,7 @@
 import type { Env } from '../config';
 import { onEmptied } from '../durable/memory';
 import { inParallel } from '../durable/parallel';
-import { notFound, type Outcome, unwrap } from '../job/errors';
+import { jobNotFound, type Outcome, unwrap } from '../job/errors';
 import { isUuidV7, routeOf } from '../job/ids';
 import type { JobView } from '../job/record';
 import type { IdPlace } from '../rpc/ids';
@@ -39,7 +39,7 @@ export async function withJob<T>(
   id: string,
   call: (queue: QueueApi, name: string) => Promise<Outcome<T>>,
 ): Promise<Outcome<T>> {
-  let outcome: Outcome<T> = { ok: false, error: notFound('job', id).data };
+  let outcome: Outcome<T> = jobNotFound(id);
   if (!isUuidV7(id)) return outcome;
   const home = (await homesOf(env, [id])).get(id);
   if (home !== undefined) {
@@ -75,7 +75,7 @@ export async function reach<T>(
 ): Promise<void> {
   for (const item of unwrap(await send(queues.queue(queue), [...items])) ?? []) {
     const id = idOf(item);
-    const missing = { ok: false, error: notFound('job', id).data } as const;
+    const missing = jobNotFound(id);
     const sent = await queues.withJob(id, async (object, name) => {
       if (name === queue) return missing;
       const answer = await send(object, [item]);

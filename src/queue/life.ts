@@ -20,7 +20,7 @@ import { QUEUE, Schema } from '../durable/schema';
 import { readFact } from '../durable/sql';
 import type { Bounds } from '../job/bounds';
 import { defined } from '../job/envelope/fields';
-import { eventualOutcomeOf, notFound, type Outcome, outcomeOf, unwrap } from '../job/errors';
+import { eventualOutcomeOf, jobNotFound, notFound, type Outcome, outcomeOf, unwrap } from '../job/errors';
 import type { JobView, NewJob, RunnerView } from '../job/record';
 import { type Heartbeat, renderHeartbeat } from '../job/worker/heartbeat';
 import type { Connection } from '../job/worker/socket';
@@ -247,7 +247,7 @@ export class QueueLife {
       () => this.engine?.streams.take(request),
       (q) => [keyOf(q, job_id)],
     );
-    if (!taken?.ok) return taken ?? { ok: false, error: notFound('job', job_id).data };
+    if (!taken?.ok) return taken ?? jobNotFound(job_id);
     return eventualOutcomeOf(async () => (await taken.value) as StreamReceipt);
   }
 
@@ -270,7 +270,7 @@ export class QueueLife {
       (q, now) => this.followers.accept(wanted, followedJob(q, job, now)),
       (q) => [keyOf(q, job)],
     );
-    return answer ?? { ok: false, error: notFound('job', job).data };
+    return answer ?? jobNotFound(job);
   }
 
   async settings(): Promise<Outcome<QueueSettings>> {

@@ -1,6 +1,6 @@
 /** Delivers dead letters that were decided to go to another queue. */
 import { type MessageKind, posted } from '../../../durable/outbox-relay';
-import { notFound, type Outcome, unavailable, unwrap } from '../../../job/errors';
+import { jobNotFound, notFound, type Outcome, unavailable, unwrap } from '../../../job/errors';
 import type { JobView } from '../../../job/record';
 import type { Adoption } from '../../../rpc/operations';
 import type { Feature, Host } from '../../feature';
@@ -45,7 +45,7 @@ export class Moves implements Feature {
       const adoption = target === undefined ? undefined : await this.host.relay().deliver(this.moving, String(key));
       if (!adoption) return { ok: false, error: notFound('dead letter', id).data };
       if ('refused' in adoption) return { ok: false, error: adoption.refused };
-      return adoption.job ? { ok: true, value: adoption.job } : { ok: false, error: notFound('job', id).data };
+      return adoption.job ? { ok: true, value: adoption.job } : jobNotFound(id);
     } catch {
       const { data } = unavailable(`The job is on its way to queue ${target} and arrives automatically.`);
       return { ok: false, error: data };

@@ -5,7 +5,7 @@
 
 import { isEnd } from '../../../../job/attempt/outcome';
 import { defined } from '../../../../job/envelope/fields';
-import { notFound, type Outcome } from '../../../../job/errors';
+import { jobNotFound, type Outcome } from '../../../../job/errors';
 import type { RunnerView } from '../../../../job/record';
 import type { Report, Reported } from '../../../../rpc/workers';
 import { takeBack } from '../../../jobs/report';
@@ -38,7 +38,9 @@ export class SocketClaims {
   async report(line: WorkerSocket, said: readonly Outcome<Report>[]): Promise<Outcome<Reported>[]> {
     const workerId = line.worker.worker_id;
     const { q } = this.open;
-    const reports = said.map((each) => (each.ok && !line.sees(q, each.value.job_id) ? noJob(each) : each));
+    const reports = said.map((each) =>
+      each.ok && !line.sees(q, each.value.job_id) ? jobNotFound(each.value.job_id) : each,
+    );
     const valid = reports.flatMap((report) => (report.ok ? [report.value] : []));
     const failing = valid.flatMap((report) => (endsAgain(report) ? [attemptOf(workerId, report.job_id)] : []));
     for (const attempt of failing) this.failing.add(attempt);
@@ -128,9 +130,6 @@ export class SocketClaims {
     if (claim) this.open.pull.withdraw(claim.waiter);
   }
 }
-
-export const noJob = ({ value: { job_id } }: { value: Pick<Report, 'job_id'> }) =>
-  ({ ok: false, error: notFound('job', job_id).data }) as const;
 
 const attemptOf = (workerId: string, jobId: string) => `${jobId} ${workerId}`;
 

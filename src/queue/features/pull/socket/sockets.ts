@@ -18,7 +18,7 @@ import type { SocketHost } from '../../../../durable/followers';
 import { errorDataOf } from '../../../../durable/platform-errors';
 import { renderOutcomes } from '../../../../job/attempt/render-reported';
 import type { Bounds } from '../../../../job/bounds';
-import { ApiError, type ErrorData, notFound, type Outcome, unavailable } from '../../../../job/errors';
+import { ApiError, type ErrorData, jobNotFound, notFound, type Outcome, unavailable } from '../../../../job/errors';
 import { own } from '../../../../job/own';
 import type { Heartbeat } from '../../../../job/worker/heartbeat';
 import {
@@ -32,7 +32,7 @@ import {
   type WorkerMessage,
 } from '../../../../job/worker/socket';
 import type { Report, Reported, StreamReceipt, StreamRequest } from '../../../../rpc/workers';
-import { noJob, type OpenQueue, SocketClaims } from './socket-claims';
+import { type OpenQueue, SocketClaims } from './socket-claims';
 import { type ConnectionHost, WorkerSocket } from './worker-socket';
 
 /** Sockets of one object at most; the runtime takes 32,768, and followers need theirs. */
@@ -350,7 +350,7 @@ function mayBecomeReady({ ready }: WorkerSocket, message: WorkerMessage): void {
 }
 
 const noneTaken = (reports: readonly Outcome<Report>[]): Outcome<Reported>[] =>
-  reports.map((report) => (report.ok ? noJob(report) : report));
+  reports.map((report) => (report.ok ? jobNotFound(report.value.job_id) : report));
 
 /** @returns why a message was refused; undefined: by a defect */
 function refuse(line: WorkerSocket, thrown: unknown, id: number | undefined): ErrorData | undefined {
