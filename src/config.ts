@@ -27,7 +27,6 @@
  *
  * A list is separated by commas or spaces, secrets by a space.
  */
-
 import { type ApiKey, readApiKeys } from './access/access';
 import { type LoginSettings, readLoginSettings } from './access/login';
 import { pseudonyms, type Redactor, readRedactionRules, redactor } from './access/redaction';

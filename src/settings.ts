@@ -1,5 +1,4 @@
 /** Settings in layers: the queue, the deployment, the built-in ones; `retention` and `dead_letter` by their members. */
-
 import { MAX_DURATION_MS } from './job/duration';
 import type { GroupSettings } from './job/group';
 import type { LimitOverrides } from './job/limits/overrides';

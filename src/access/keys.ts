@@ -1,5 +1,4 @@
 /** API keys made at run time: `toc_<id>_<secret>`. What requests say of them, and how they may change. */
-
 import { type Bounds, readBounds, within } from '../job/bounds';
 import { hexOf, sha256Of, unpaddedBase64UrlOf } from '../job/bytes';
 import { defined, optional, readDuration, reader, readSome, readText, readWord } from '../job/envelope/fields';

@@ -1,5 +1,4 @@
 /** Logins by an identity provider: the variable `LOGIN`, and what the claims of a person allow. */
-
 import { BOUNDS, type Bounds, readBounds } from '../job/bounds';
 import { defined, isObject, optional, parseObject, readObject, readSome, readText } from '../job/envelope/fields';
 import { apiErrorData, invalidConfiguration, invalidRequest } from '../job/errors';

@@ -14,7 +14,6 @@
  * states, times, codes and types of errors are never replaced. `tags`, `group` and `rate_limit.key` reach beyond
  * payloads and are replaced by pseudonyms, which stay distinguishable.
  */
-
 import { v5 as nameBased } from 'uuid';
 import { isObject } from '../job/envelope/fields';
 import { UNKNOWN_MEMBERS } from '../job/envelope/render';

@@ -1,5 +1,4 @@
 /** Tokens for browsers, and URLs that send one signal: JWTs (HS256) under `TOKEN_SECRET`. Nothing of them is stored. */
-
 import { bytesOfBase64Url, utf8Bytes } from '../job/bytes';
 import {
   defined,

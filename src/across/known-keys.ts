@@ -2,7 +2,6 @@
  * Keys made at run time, as an isolate knows them. While keys are used it asks the directory for the list every
  * {@link LIST_MS}; for a key that it does not know earlier. Other requests meanwhile use the last list.
  */
-
 import { endOf, hashOf, type KeyRecord, keyIdIn } from '../access/keys';
 import type { Env } from '../config';
 import { isWithin } from '../durable/backoff';

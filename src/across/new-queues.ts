@@ -1,5 +1,4 @@
 /** How many queues a key may create in a day, as names are unbounded, and how many jobs it may enqueue into each. */
-
 import { quotaOf } from '../access/keys';
 import { type Env, readConfig } from '../config';
 import { onEmptied } from '../durable/memory';

@@ -1,5 +1,4 @@
 /** Opens WebSockets to the queue, where the runtime and the way to the queue allow it. */
-
 import { atMost } from '../handler/timing';
 import { unanswered } from '../producer/errors';
 import { authorization, connect, type Endpoint, type SendSettings } from './transport';

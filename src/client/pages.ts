@@ -1,5 +1,4 @@
 /** Paged lists as one sequence: the next page is requested when the caller has consumed the last one. */
-
 import { type Moment, momentText } from '../producer/job';
 import { wireName } from '../producer/names';
 import { listOf, member } from './answers';

@@ -1,5 +1,4 @@
 /** Sockets of a long-lived client, one per queue. Jobs go over HTTP while a socket cannot take them. */
-
 import { atMost, Changes } from '../handler/timing';
 import { aborted, InvalidJobError } from '../producer/errors';
 import type { PreparedJob } from '../producer/job';

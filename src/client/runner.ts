@@ -11,7 +11,6 @@
  * Draining ends a waiting fetch at the server, so no job is leased in vain; jobs that arrive anyway, or that have no
  * handler, go back unused.
  */
-
 import { atMost, Backoff, Changes, wait } from '../handler/timing';
 import { isA } from '../job/thrown';
 import type { JobEnvelope } from '../producer/envelope';

@@ -1,5 +1,4 @@
 /** The jobs that a worker runs: each is run by its handler and reported, unless it is stopped. */
-
 import type { Host } from '../handler/host';
 import type { DeliveryOutcome, HandlerDelivery } from '../handler/protocol';
 import { runAll } from '../handler/run-all';

@@ -2,7 +2,6 @@
  * Keeps a socket between a running worker and one queue; without it the worker uses HTTP. Both sides count how many
  * jobs the worker is ready for: each job or chunk uses up one, and a new connection restarts the count.
  */
-
 import { atMost, wait } from '../handler/timing';
 import type { JobEnvelope } from '../producer/envelope';
 import type { TocsinError } from '../producer/errors';

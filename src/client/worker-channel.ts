@@ -1,5 +1,4 @@
 /** The socket of a worker to its queue, subprotocol `tocsin.worker.v1`: the messages of both sides. */
-
 import type { QueueMessage } from '../contract/worker-socket';
 import type { JobEnvelope } from '../producer/envelope';
 import { type TocsinError, unanswered } from '../producer/errors';

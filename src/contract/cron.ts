@@ -1,5 +1,4 @@
 /** Schedules, below `/cron` and, in the shapes of the dashboard, below `/crons`; and groups of them. */
-
 import type { SkipReason } from '../job/event-data';
 import type { JobState } from '../job/states';
 import type { JobEnvelope } from '../job/wire';

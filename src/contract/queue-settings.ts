@@ -1,5 +1,4 @@
 /** What can be set for a queue, as it travels. */
-
 import type { Duration, Kept, Period, RetentionOptions, RetryPolicy } from '../job/wire';
 import type { SchemaMode } from '../schemas/misfit';
 

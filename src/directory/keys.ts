@@ -1,5 +1,4 @@
 /** API keys made at run time: a row each, and in memory. A revoked key leaves no row. */
-
 import { changedKey, type KeyChange, type KeyRecord, rotatedKey, type StoredKey } from '../access/keys';
 import type { Schema } from '../durable/schema';
 import { conflict, notFound } from '../job/errors';

@@ -1,5 +1,4 @@
 /** The answers of queues and the directory about cron entries, over RPC. Times are epoch milliseconds. */
-
 import type { SkipReason } from '../job/event-data';
 import type { JobState } from '../job/states';
 import type { CronDefinition } from '../schedules/definition';

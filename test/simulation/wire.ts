@@ -1,5 +1,4 @@
 /** Orders of the model as requests of the product, read by the product's own parsers. */
-
 import { type ParsedJob, parseJob, withFingerprint } from '../../src/job/envelope/parse';
 import type { NewJob } from '../../src/job/record';
 import { type CronDefinition, parseCron } from '../../src/schedules/definition';

@@ -10,29 +10,29 @@ import { fileURLToPath } from 'node:url';
 const SRC = fileURLToPath(new URL('../../src/', import.meta.url));
 
 const LINES = {
-  access: 1_021,
-  across: 5_330,
+  access: 1_017,
+  across: 5_327,
   allowance: 774,
-  cli: 11_837,
-  client: 7_727,
-  contract: 4_945,
-  directory: 3_308,
+  cli: 11_835,
+  client: 7_720,
+  contract: 4_943,
+  directory: 3_307,
   dispatch: 1_882,
   durable: 2_298,
   export: 582,
-  'files beside the rooms': 541,
+  'files beside the rooms': 539,
   handler: 5_386,
-  http: 10_746,
-  job: 9_460,
+  http: 10_733,
+  job: 9_463,
   library: 744,
   locks: 479,
   mcp: 175,
   metrics: 403,
-  notifications: 759,
+  notifications: 758,
   pools: 150,
   producer: 939,
-  queue: 26_967,
-  rpc: 1_735,
+  queue: 26_959,
+  rpc: 1_734,
   schedules: 911,
   schemas: 1_026,
   testing: 961,
@@ -41,7 +41,7 @@ const LINES = {
 };
 
 /** All of them together; what is above 113,000 is to be taken away. */
-const TOTAL = 113_800;
+const TOTAL = 113_700;
 
 /** A number that is this much too high is an old one. */
 const SPARE = 200;

@@ -1,5 +1,4 @@
 /** The actions on each kind of item, their keys and requests. A user without its scope does not see an action. */
-
 import type { Scope } from '../../access/access';
 import { pathTo } from '../../client/requests';
 import type { Write } from './api';

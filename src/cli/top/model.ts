@@ -1,5 +1,4 @@
 /** The user's place and view in `top`: a value. What happens to it is in press.ts and happen.ts. */
-
 import type { Scope } from '../../access/access';
 import type { QueueEvent } from '../../client/follow';
 import type { Session } from '../../contract/session';

@@ -1,5 +1,4 @@
 /** Requests about many jobs: enqueue each on its own, cancel, retry and delete by ids or by filter. */
-
 import { actOnAll, actOnEach } from '../../across/act-on-ids';
 import { outsideKey } from '../../across/bounds';
 import { abortOperation, findOperation, listOperations, type OperationSummary } from '../../across/operations';

@@ -2,7 +2,6 @@
  * An answer of type `text/event-stream`, written by the Worker. A client that does not read is disconnected once too
  * much waits for it. It may come back and name the last event that it had.
  */
-
 import type { Redactor } from '../../access/redaction';
 import type { StreamItem } from '../../contract/event-messages';
 import { Share } from '../../durable/unread';

@@ -5,7 +5,6 @@
  * If the row cannot be written, even the second time, the operation stands. The answer has a `Warning`, and the whole
  * entry goes to the Worker's logs.
  */
-
 import { withoutSecrets } from '../../access/secrets';
 import { defined, isObject } from '../../job/envelope/fields';
 import { cut } from '../../job/text';

@@ -1,5 +1,4 @@
 /** A caller must not write a redacted value back in place of the real one. */
-
 import { holdsRedacted, REDACTED } from '../../access/redaction';
 import { type ApiError, unsupported } from '../../job/errors';
 import type { AppContext } from '../context';

@@ -2,7 +2,6 @@
  * The login of a browser at the identity provider: the authorization code flow with PKCE. A cookie holds what must
  * match at its end: no other browser can end a login, and no page can log its visitor in as another person.
  */
-
 import { type LoginSettings, personIn } from '../../access/login';
 import { LONGEST_MS, signToken } from '../../access/token';
 import { readLogin, readSessions } from '../../config';

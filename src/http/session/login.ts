@@ -1,5 +1,4 @@
 /** Callers that an identity provider knows: by its JWT, or by the session that a login in the browser has begun. */
-
 import { grantOf, type LoginSettings, type Person, personIn } from '../../access/login';
 import { isJwt } from '../../access/token';
 import { readLogin, readSessions } from '../../config';

@@ -1,5 +1,4 @@
 /** The URLs that send one signal: a page that asks, and the signal itself. */
-
 import { readSignalRights, type SignalRights } from '../../access/token';
 import { checkPlace } from '../../across/place';
 import { readConfig } from '../../config';

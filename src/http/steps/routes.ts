@@ -1,5 +1,4 @@
 /** Durable steps of a job, and the signals that it waits for. */
-
 import { REDACTED } from '../../access/redaction';
 import { type JobSteps, type StepRecorded, steps } from '../../contract/steps';
 import { storableText } from '../../job/attempt/notes';

@@ -1,5 +1,4 @@
 /** Manifest and probes; for operators, reset and the retry calculator. */
-
 import { type ApiKey, roleOf } from '../../access/access';
 import { resetAll } from '../../across/objects';
 import { ping } from '../../across/statistics';

@@ -1,5 +1,4 @@
 /** Makes tokens for browsers, and URLs that send one signal. */
-
 import { readEnd, readSignalRights, readTokenRights, signalUrl, signToken, type TokenRights } from '../../access/token';
 import { readTokens } from '../../config';
 import { tokens } from '../../contract/tokens';

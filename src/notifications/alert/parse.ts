@@ -1,5 +1,4 @@
 /** Reads an alert rule of a client (`docs/operate/alerts.md`). */
-
 import {
   defined,
   type Reader,

@@ -2,7 +2,6 @@
  * A queue as lines of a file, in sequence order. A job keeps its number for life, so whatever moves between pages,
  * each is in at most one page, and missing only when gone.
  */
-
 import type { StoredJob, StoredState } from '../../export/stored-job';
 import { MAX_SHOWN_DEPTH, nestingDepth, shown } from '../../job/envelope/nesting';
 import { conflict } from '../../job/errors';

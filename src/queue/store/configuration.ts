@@ -1,5 +1,4 @@
 /** The settings and mode of a queue, the deployment's settings for all queues, and what handlers announce. */
-
 import type { TokenSettings } from '../../access/token';
 import { MAX_DURATION_MS } from '../../job/duration';
 import { defined } from '../../job/envelope/fields';

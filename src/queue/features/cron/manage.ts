@@ -4,7 +4,6 @@
  *
  * An entry that moves leaves in one transaction, and an outbox message takes it to the other queue.
  */
-
 import { conflict, unavailable } from '../../../job/errors';
 import type { CronExecutionView, CronRun, CronSkip, CronView, PutCron } from '../../../rpc/cron';
 import { type CronDefinition, jobOf, sameSchedule, scheduleOf } from '../../../schedules/definition';

@@ -1,5 +1,4 @@
 /** Messages of a handler while it runs, on a call with a live connection: handled like a worker's reports over HTTP. */
-
 import { readEnd, readSignalRights, signalUrl } from '../../../access/token';
 import { Telling } from '../../../across/receipts';
 import type { RunMessage } from '../../../dispatch/run-messages';

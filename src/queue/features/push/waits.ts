@@ -1,5 +1,4 @@
 /** Why a job that is pushed does not run: makes the checks of the selection (`select.ts`), in their order. */
-
 import { maskedUrl } from '../../../access/secrets';
 import { MAX_CONNECTIONS } from '../../../dispatch/remote';
 import { formatInstant } from '../../../job/time';

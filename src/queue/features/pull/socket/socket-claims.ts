@@ -2,7 +2,6 @@
  * Gives jobs to workers on sockets. A ready worker is a claim among all waiting fetches; its jobs are leased on disk
  * before they are sent.
  */
-
 import { isEnd } from '../../../../job/attempt/outcome';
 import { defined } from '../../../../job/envelope/fields';
 import { jobNotFound, type Outcome } from '../../../../job/errors';

@@ -1,5 +1,4 @@
 /** The socket of one worker: what it is ready for, what it was sent, and how much of that it has read. */
-
 import { isInside } from '../../../../across/bounds';
 import type { QueueMessage } from '../../../../contract/worker-socket';
 import { isPausedUntil } from '../../../../durable/backoff';
