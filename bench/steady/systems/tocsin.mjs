@@ -62,8 +62,8 @@ export async function open({ mode, bad }) {
   const admin = new TocsinClient({ url });
   if (mode === 'pushed') await admin.queues.configure(QUEUE, CONCURRENCY);
 
-  const jobs = (stamps) =>
-    stamps.map((at) => ({ type: 'steady.work', args: [at, PAYLOAD], options: { queue: QUEUE } }));
+  // Not `enqueueMany`, which is a request of its own: what is enqueued together shares a message of the socket.
+  const enqueue = (at) => producer.enqueue('steady.work', [at, PAYLOAD], { queue: QUEUE });
   const work = async (onStart) => {
     const over = new AbortController();
     const options = {
@@ -104,7 +104,7 @@ export async function open({ mode, bad }) {
   };
   return {
     notes: ['Tocsin by `tocsin serve`, with the client over a socket.'],
-    enqueue: (stamps) => producer.enqueueMany(jobs(stamps)),
+    enqueue: (stamps) => Promise.all(stamps.map(enqueue)),
     ...(mode !== 'pulled' ? { starts } : bad === 'worker' ? { workApart } : { work }),
     pids: () => [server.child.pid, workerd()],
     depth: async () => (await stats()).available,
