@@ -59,32 +59,24 @@ export interface AppEnv {
 export type App = Hono<AppEnv>;
 export type AppContext = Context<AppEnv>;
 
-export function may(c: AppContext, scope: Scope): boolean {
-  return c.get('caller')?.scopes.includes(scope) === true;
-}
+export const may = (c: AppContext, scope: Scope): boolean => c.get('caller')?.scopes.includes(scope) === true;
 
 /** Is nothing redacted for this caller? */
-export function seesEverything({ scopes }: Caller): boolean {
-  return scopes.includes('data:reveal');
-}
+export const seesEverything = ({ scopes }: Caller): boolean => scopes.includes('data:reveal');
 
 /** May the key of this request remove ended jobs? */
-export function mayPurge(c: AppContext): boolean {
-  return may(c, 'admin:purge');
-}
+export const mayPurge = (c: AppContext): boolean => may(c, 'admin:purge');
 
 /** The media type of the protocol's answers, without a charset. */
 export const MEDIA_TYPE = 'application/openjobspec+json';
 
 /** An answer: `headers` are added to those that every answer to this request has. */
-export function respond(
+export const respond = (
   c: AppContext,
   body: BodyInit | null,
   status = 200,
   headers: Record<string, string> = {},
-): Response {
-  return new Response(body, { status, headers: { ...c.get('headers'), ...headers } });
-}
+): Response => new Response(body, { status, headers: { ...c.get('headers'), ...headers } });
 
 declare const ANSWERED: unique symbol;
 
@@ -110,29 +102,25 @@ export function json<Body extends object, Status extends number = 200>(
 export const unredacted: typeof json = (c, body, status, headers) => jsonText(c, JSON.stringify(body), status, headers);
 
 /** The same of an answer that is JSON text already. */
-export function jsonText<Body, Status extends number = 200>(
+export const jsonText = <Body, Status extends number = 200>(
   c: AppContext,
   text: string,
   status?: Status,
   headers: Record<string, string> = {},
-): Answer<Body, Status> {
-  return respond(c, text, status, { ...headers, 'Content-Type': mediaType(c) }) as Answer<Body, Status>;
-}
+): Answer<Body, Status> =>
+  respond(c, text, status, { ...headers, 'Content-Type': mediaType(c) }) as Answer<Body, Status>;
 
 /** An answer that is not the protocol's JSON. */
-export function media<Type extends string>(
+export const media = <Type extends string>(
   c: AppContext,
   body: BodyInit | null,
   type: Type,
   headers: Record<string, string> = {},
-): Answer<Media<Type>> {
-  return respond(c, body, 200, { ...headers, 'Content-Type': type }) as Answer<Media<Type>>;
-}
+): Answer<Media<Type>> => respond(c, body, 200, { ...headers, 'Content-Type': type }) as Answer<Media<Type>>;
 
 /** An answer of success without a body. */
-export function noContent(c: AppContext, headers: Record<string, string> = {}): Answer<null, 204> {
-  return respond(c, null, 204, headers) as Answer<null, 204>;
-}
+export const noContent = (c: AppContext, headers: Record<string, string> = {}): Answer<null, 204> =>
+  respond(c, null, 204, headers) as Answer<null, 204>;
 
 /** A client that accepts only plain JSON gets that media type. */
 export function mediaType(c: AppContext): string {
@@ -143,6 +131,4 @@ export function mediaType(c: AppContext): string {
 }
 
 /** The view of a value for the caller. */
-export function asShown(c: AppContext): Redactor {
-  return c.get('redact') ?? ((answer) => answer);
-}
+export const asShown = (c: AppContext): Redactor => c.get('redact') ?? ((answer) => answer);

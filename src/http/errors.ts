@@ -16,18 +16,16 @@ export function answerError(thrown: unknown, c: AppContext): Response {
 }
 
 /** An error on the wire; also next to the other members of a refusal. */
-export function renderError(error: Omit<ErrorData, 'status' | 'headers'>, c: AppContext): ErrorBody {
-  return {
-    code: error.code,
-    type: error.type ?? error.code,
-    message: error.message,
-    retryable: error.retryable,
-    request_id: c.get('requestId'),
-    ...(error.details && { details: error.details }),
-    hint: error.hint ?? HINTS[error.code],
-    docs_url: `${DOCS_URL}#${error.code.toLowerCase()}`,
-  };
-}
+export const renderError = (error: Omit<ErrorData, 'status' | 'headers'>, c: AppContext): ErrorBody => ({
+  code: error.code,
+  type: error.type ?? error.code,
+  message: error.message,
+  retryable: error.retryable,
+  request_id: c.get('requestId'),
+  ...(error.details && { details: error.details }),
+  hint: error.hint ?? HINTS[error.code],
+  docs_url: `${DOCS_URL}#${error.code.toLowerCase()}`,
+});
 
 /** 404 for a path that no route has, 405 with `Allow` for a known path and another method. */
 export function answerNoRoute(c: AppContext, allowed: string[]): Response {

@@ -29,16 +29,15 @@ type Answers<T extends Exchange> = { [Status in keyof T & number]: Answer<T[Stat
 export type HandlerOf<C> = C extends Contract<infer T> ? (c: AppContext) => Answers<T> | Promise<Answers<T>> : never;
 
 /** The routes of a resource: each of its contracts with the handler of the same name, in the order of the contracts. */
-export function serve<Contracts extends Record<string, Contract>>(
+export const serve = <Contracts extends Record<string, Contract>>(
   contracts: Contracts,
   handlers: { [Name in keyof Contracts]: HandlerOf<Contracts[Name]> },
-): Route[] {
-  return Object.entries(contracts).map(([name, contract]) => ({
+): Route[] =>
+  Object.entries(contracts).map(([name, contract]) => ({
     ...contract,
     contract,
     handler: own(handlers as Record<string, unknown>, name) as RouteHandler,
   }));
-}
 
 /** Operators' routes are below this path. */
 export const ADMIN_PREFIX = '/ojs/v1/admin';

@@ -102,9 +102,8 @@ const publicPaths = new Set(ROUTES.flatMap(({ scope, path }) => (scope === 'publ
 /** Beginnings of public paths with parameters. */
 const publicFolders = [...publicPaths].flatMap((path) => (/[*:]/.test(path) ? [path.replace(/[*:].*/, '')] : []));
 
-function isPublic(path: string): boolean {
-  return publicPaths.has(path) || publicFolders.some((folder) => `${path}/`.startsWith(folder));
-}
+const isPublic = (path: string): boolean =>
+  publicPaths.has(path) || publicFolders.some((folder) => `${path}/`.startsWith(folder));
 
 /** The rules of a request without a route: a path that is public for one method answers 405 without a key. */
 export function rulesElsewhere(method: string, path: string): Rules {

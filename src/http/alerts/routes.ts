@@ -50,9 +50,10 @@ async function find(c: AppContext): Promise<AlertView> {
   return found;
 }
 
-function answer({ untold, ...view }: ChangedAlert): contract.AlertChanged {
-  return { ...render(view), ...pendingQueues(untold) };
-}
+const answer = ({ untold, ...view }: ChangedAlert): contract.AlertChanged => ({
+  ...render(view),
+  ...pendingQueues(untold),
+});
 
 /** It fires where any queue does. Ages are seconds, rates parts of one. */
 function render({ rule, queues }: AlertView): contract.Alert {
@@ -71,6 +72,9 @@ function render({ rule, queues }: AlertView): contract.Alert {
   };
 }
 
-function renderInQueue({ queue, state, since, value }: AlertInQueue): contract.AlertInQueue {
-  return { queue, state, since: formatInstant(since), last_value: value };
-}
+const renderInQueue = ({ queue, state, since, value }: AlertInQueue): contract.AlertInQueue => ({
+  queue,
+  state,
+  since: formatInstant(since),
+  last_value: value,
+});

@@ -96,9 +96,8 @@ function filterOf(sent: Json, query: Json): Json | undefined {
   return { ...all, job_ids: ids.slice(0, MAX_IDS), job_ids_in_all: ids.length };
 }
 
-function isKnown(action: string, name: string): boolean {
-  return !SAYS_NOTHING.test(action) && (own(KNOWN, action)?.includes(name) ?? true);
-}
+const isKnown = (action: string, name: string): boolean =>
+  !SAYS_NOTHING.test(action) && (own(KNOWN, action)?.includes(name) ?? true);
 
 function queueIn(filter: Json | undefined): string | undefined {
   const queue = filter?.queue;

@@ -18,9 +18,7 @@ import { locationOf, renderPreview } from './render';
 const MAX_WAIT_S = 20;
 
 /** How long the answer may wait for the end of an operation, ms: `wait` in seconds, 0 … 20, default 20. */
-export function readWaitMs(c: AppContext): number {
-  return (integerParam(c, 'wait', 0, MAX_WAIT_S) ?? MAX_WAIT_S) * 1000;
-}
+export const readWaitMs = (c: AppContext): number => (integerParam(c, 'wait', 0, MAX_WAIT_S) ?? MAX_WAIT_S) * 1000;
 
 /** The answer to a request for a preview, else undefined. @throws {ApiError} 400 for `dry_run`, and as `select` */
 export async function previewOf(
@@ -34,11 +32,10 @@ export async function previewOf(
 }
 
 /** The same for jobs named by `filter`. @throws {ApiError} as {@link previewOf}, and as {@link operateByFilter} */
-export function previewByFilter(c: AppContext, action: BulkAction, body: JsonObject): ReturnType<typeof previewOf> {
-  return previewOf(c, action, body, (now) => {
+export const previewByFilter = (c: AppContext, action: BulkAction, body: JsonObject): ReturnType<typeof previewOf> =>
+  previewOf(c, action, body, (now) => {
     return filterFromBody(body.filter, now);
   });
-}
 
 interface Begun {
   summary: OperationSummary;
@@ -70,14 +67,12 @@ export async function operateOn(
 }
 
 /** {@link operateOn} for jobs named by `filter`. @throws {ApiError} 400 also for a condition outside the filter */
-export function operateByFilter(
+export const operateByFilter = (
   c: AppContext,
   action: BulkAction,
   body: JsonObject,
   options: Pick<OperateOptions, 'items'> = {},
-): Promise<Begun> {
-  return operateOn(c, action, body, (now) => filterFromBody(body.filter, now), options);
-}
+): Promise<Begun> => operateOn(c, action, body, (now) => filterFromBody(body.filter, now), options);
 
 /** Acts on all jobs that match the `filter`, or on none. @throws {ApiError} those of {@link operateByFilter}; 422 */
 export async function allOrNoneByFilter(

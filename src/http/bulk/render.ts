@@ -12,19 +12,19 @@ import { type Answer, type AppContext, json } from '../context';
 import { renderError } from '../errors';
 
 /** 202 while an operation continues, 207 when some jobs could not be acted on. */
-export function statusOf({ done, failed }: OperationSummary): 200 | 202 | 207 {
-  return done ? (failed > 0 ? 207 : 200) : 202;
-}
+export const statusOf = ({ done, failed }: OperationSummary): 200 | 202 | 207 =>
+  done ? (failed > 0 ? 207 : 200) : 202;
 
 /** How a client follows an operation that continues. An aborted one has ended, too. */
-export function continuation({ id, done, aborted }: OperationSummary): Continued {
-  return { operation_id: id, completed: done, ...(aborted && { aborted }) };
-}
+export const continuation = ({ id, done, aborted }: OperationSummary): Continued => ({
+  operation_id: id,
+  completed: done,
+  ...(aborted && { aborted }),
+});
 
 /** Where to follow an operation that continues. */
-export function locationOf({ id, done }: OperationSummary): Record<string, string> {
-  return done ? {} : { Location: `/ojs/v1/jobs/bulk/${id}` };
-}
+export const locationOf = ({ id, done }: OperationSummary): Record<string, string> =>
+  done ? {} : { Location: `/ojs/v1/jobs/bulk/${id}` };
 
 /** The past participle of each action, for clients. */
 export const DONE: Record<BulkAction, 'cancelled' | 'retried' | 'deleted'> = {
@@ -35,14 +35,13 @@ export const DONE: Record<BulkAction, 'cancelled' | 'retried' | 'deleted'> = {
 };
 
 /** The result for each job. @param applied false: none was changed, because not all could be */
-export function renderItems(action: BulkAction, items: readonly BulkItem[], applied = true): OperationItem[] {
-  return items.map(({ job_id, status, reason }, index) => {
+export const renderItems = (action: BulkAction, items: readonly BulkItem[], applied = true): OperationItem[] =>
+  items.map(({ job_id, status, reason }, index) => {
     if (status !== 'done') return { index, job_id, status, ...defined({ reason }) };
     return applied
       ? { index, job_id, status: DONE[action] }
       : { index, job_id, status: 'skipped', reason: 'rolled_back' };
   });
-}
 
 /** The error of an all-or-none request that changed nothing. Nothing when it succeeded. */
 export function notApplied(c: AppContext, { items, applied }: BulkAnswer): { error?: ErrorBody } {

@@ -113,9 +113,7 @@ async function list(c: AppContext) {
   return json(c, { items, ...listMembers(paging, page) });
 }
 
-function noOperation(id: string) {
-  return notFound('operation', id, 'Operations are kept for a day after their end.');
-}
+const noOperation = (id: string) => notFound('operation', id, 'Operations are kept for a day after their end.');
 
 function answerProgress(c: AppContext, summary: OperationSummary): Answer<OperationProgress> {
   const { action, items } = summary;

@@ -28,9 +28,7 @@ async function save(c: AppContext) {
   return json(c, { job_id: report.job_id, sequence: saved.sequence, created_at: saved.created_at, checkpoint: saved });
 }
 
-function read(c: AppContext): Promise<StoredCheckpoint | null> {
-  return callJob(c, (queue, id) => queue.checkpoint(id));
-}
+const read = (c: AppContext): Promise<StoredCheckpoint | null> => callJob(c, (queue, id) => queue.checkpoint(id));
 
 async function show(c: AppContext) {
   const id = pathParam(c, 'id');

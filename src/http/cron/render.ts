@@ -70,11 +70,9 @@ export function renderExecution(execution: CronExecutionView): contract.CronExec
   };
 }
 
-export function renderSkip({ tick, until, at, ...rest }: CronSkip): contract.CronSkipped {
-  return {
-    scheduled_at: formatInstant(tick),
-    ...defined({ scheduled_until: given(until, formatInstant) }),
-    skipped_at: formatInstant(at),
-    ...rest,
-  };
-}
+export const renderSkip = ({ tick, until, at, ...rest }: CronSkip): contract.CronSkipped => ({
+  scheduled_at: formatInstant(tick),
+  ...defined({ scheduled_until: given(until, formatInstant) }),
+  skipped_at: formatInstant(at),
+  ...rest,
+});

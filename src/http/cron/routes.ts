@@ -149,13 +149,10 @@ async function change(c: AppContext) {
   return { view, warned: warningsOf(warnings, unknown) };
 }
 
-async function enable(c: AppContext, enabled: boolean): Promise<CronView> {
-  return setEnabled(c, nameIn(c), enabled);
-}
+const enable = async (c: AppContext, enabled: boolean): Promise<CronView> => setEnabled(c, nameIn(c), enabled);
 
-function setEnabled(c: AppContext, name: string, enabled: boolean): Promise<CronView> {
-  return withCron(c.env, name, (queue) => queue.enableCron(name, enabled));
-}
+const setEnabled = (c: AppContext, name: string, enabled: boolean): Promise<CronView> =>
+  withCron(c.env, name, (queue) => queue.enableCron(name, enabled));
 
 async function trigger(c: AppContext) {
   const name = nameIn(c);

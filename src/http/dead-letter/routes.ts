@@ -65,9 +65,8 @@ async function retryDeadLetter(c: AppContext) {
   return answerRetried(c, view);
 }
 
-function deleteDeadLetter(c: AppContext): Promise<{ job_id: string }> {
-  return callJob(c, (queue, id) => queue.deleteDeadLetter(id));
-}
+const deleteDeadLetter = (c: AppContext): Promise<{ job_id: string }> =>
+  callJob(c, (queue, id) => queue.deleteDeadLetter(id));
 
 /** What to change about the job before it runs again. @throws {ApiError} 400, 413, 422 */
 const readOverride = readMembers({ queue: readQueueName, meta: readMeta, retry: checkRetryLayer }, (field) =>
@@ -108,9 +107,10 @@ async function showStats(c: AppContext) {
   });
 }
 
-function renderRetention({ max_age, max_count }: DeadLetterRetention): contract.DeadLettersKept {
-  return { max_age: renderKept(max_age), max_count: renderCount(max_count) };
-}
+const renderRetention = ({ max_age, max_count }: DeadLetterRetention): contract.DeadLettersKept => ({
+  max_age: renderKept(max_age),
+  max_count: renderCount(max_count),
+});
 
 /** Retries or deletes the dead letters that a filter names; its times are those of the discard. */
 async function actOnDeadLetters(c: AppContext, action: 'retry' | 'delete') {

@@ -92,9 +92,11 @@ async function shownQueue(c: AppContext, name: string): Promise<DeclaredQueue> {
   return { name, declared: code, operator, changed: Object.keys(operator).filter((setting) => setting in code) };
 }
 
-function shownLimit(key: string, declared: LimitOverride, override: LimitOverride | undefined): DeclaredLimit {
-  return { key, declared: renderOverride(declared), ...(override && { override: renderOverride(override) }) };
-}
+const shownLimit = (key: string, declared: LimitOverride, override: LimitOverride | undefined): DeclaredLimit => ({
+  key,
+  declared: renderOverride(declared),
+  ...(override && { override: renderOverride(override) }),
+});
 
 async function shownObservers(
   c: AppContext,

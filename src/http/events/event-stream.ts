@@ -139,6 +139,4 @@ export class EventStream {
 }
 
 /** The answer to a request for the headers alone. */
-export function headersOnly(c: AppContext) {
-  return media(c, null, TYPE, HEADERS);
-}
+export const headersOnly = (c: AppContext) => media(c, null, TYPE, HEADERS);

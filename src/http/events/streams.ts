@@ -14,13 +14,9 @@ import { placeOf, readPlace } from './place';
 import { endOf, FORMATS, itemsOf, type Shown, systemItem } from './render';
 import { typesParam, typesToFollow } from './types';
 
-export function streamOfJob(c: AppContext) {
-  return stream(c, { job: pathParam(c, 'id') }, booleanParam(c, 'live') !== true);
-}
+export const streamOfJob = (c: AppContext) => stream(c, { job: pathParam(c, 'id') }, booleanParam(c, 'live') !== true);
 
-export function streamOfQueue(c: AppContext) {
-  return stream(c, { queue: queueNameIn(c) });
-}
+export const streamOfQueue = (c: AppContext) => stream(c, { queue: queueNameIn(c) });
 
 /** Events of the channel that the request names. */
 export async function streamOfChannel(c: AppContext) {

@@ -5,9 +5,8 @@ import type { AppContext } from '../context';
 import { listParam } from '../request/query';
 
 /** The types that these parameters name, each once; `job.*` names all of a kind. @throws {ApiError} 400 */
-export function typesParam(c: AppContext, ...names: string[]): string[] | undefined {
-  return readTypes(listParam(c, ...names), names[0] ?? 'types');
-}
+export const typesParam = (c: AppContext, ...names: string[]): string[] | undefined =>
+  readTypes(listParam(c, ...names), names[0] ?? 'types');
 
 /** As {@link typesParam}, of a list. */
 export function readTypes(given: readonly string[] | undefined, field: string): string[] | undefined {
@@ -24,6 +23,5 @@ export function readTypes(given: readonly string[] | undefined, field: string): 
 }
 
 /** The types to ask of a queue, for a stream of these types: a change of state comes with events of many types. */
-export function typesToFollow(types: readonly string[] | undefined): readonly string[] | undefined {
-  return types?.includes(STATE_CHANGED) ? undefined : types;
-}
+export const typesToFollow = (types: readonly string[] | undefined): readonly string[] | undefined =>
+  types?.includes(STATE_CHANGED) ? undefined : types;

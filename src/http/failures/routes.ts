@@ -81,13 +81,11 @@ function selectionOf(c: AppContext): FailureSelection {
   };
 }
 
-function rankOf(group: FailureGroupAcross, order: (typeof ORDERS)[number]): number {
-  return order === 'count' ? group.count : group[`${order}_at`];
-}
+const rankOf = (group: FailureGroupAcross, order: (typeof ORDERS)[number]): number =>
+  order === 'count' ? group.count : group[`${order}_at`];
 
-function compare(a: FailureGroupAcross, b: FailureGroupAcross): number {
-  return b.last_seen_at - a.last_seen_at || (a.fingerprint < b.fingerprint ? -1 : 1);
-}
+const compare = (a: FailureGroupAcross, b: FailureGroupAcross): number =>
+  b.last_seen_at - a.last_seen_at || (a.fingerprint < b.fingerprint ? -1 : 1);
 
 function render(group: FailureGroupAcross): FailureGroup {
   const { fingerprint, failure, count, dead, discarded, retrying, queues, first_seen_at, last_seen_at, job_id } = group;

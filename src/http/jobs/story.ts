@@ -61,9 +61,11 @@ const renderAttempt = ({ started_at, ended_at, error, ...attempt }: Attempt) => 
 
 const renderEntry = ({ at, ...entry }: TimelineEntry) => ({ at: formatInstant(at), ...entry });
 
-function renderCheckpoint({ sequence, created_at, content }: JobStory['checkpoint'] & {}) {
-  return { ...parseObject(content), sequence, created_at: formatInstant(created_at) };
-}
+const renderCheckpoint = ({ sequence, created_at, content }: JobStory['checkpoint'] & {}) => ({
+  ...parseObject(content),
+  sequence,
+  created_at: formatInstant(created_at),
+});
 
 /** The job whose handler enqueued this one; only its id if it is gone. */
 async function parentOf(c: AppContext, id: unknown): Promise<contract.JobRelative | undefined> {

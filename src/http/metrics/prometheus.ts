@@ -107,13 +107,12 @@ export function exposition({ queues, total, workers, at }: Reading, grouped: rea
   return out.text();
 }
 
-function ofGroups(grouped: readonly QueueGroups[], member: 'waiting' | 'running'): [Labels, number][] {
-  return grouped.flatMap(({ queue, groups, [member]: all }): [Labels, number][] => {
+const ofGroups = (grouped: readonly QueueGroups[], member: 'waiting' | 'running'): [Labels, number][] =>
+  grouped.flatMap(({ queue, groups, [member]: all }): [Labels, number][] => {
     const shown = groups.map((group): [Labels, number] => [{ queue, group: group.group }, group[member]]);
     const others = all - shown.reduce((sum, [, count]) => sum + count, 0);
     return [...shown, [{ queue, group: OTHER_GROUPS }, others]];
   });
-}
 
 class Exposition {
   private readonly lines: string[] = [];

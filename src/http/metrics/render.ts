@@ -62,8 +62,8 @@ export function renderStats({ queues, total, workers, at: read_at }: Reading, sh
   };
 }
 
-function detailsOf(queues: readonly QueueReading[], shown: number, now: number): QueuePace[] {
-  return [...queues]
+const detailsOf = (queues: readonly QueueReading[], shown: number, now: number): QueuePace[] =>
+  [...queues]
     .sort((a, b) => depthOf(b) - depthOf(a) || (a.queue < b.queue ? -1 : 1))
     .slice(0, shown)
     .map((queue) => {
@@ -77,7 +77,6 @@ function detailsOf(queues: readonly QueueReading[], shown: number, now: number):
         ...{ latency_ms, queue_time_ms },
       };
     });
-}
 
 /** The numbers of the whole deployment, for monitoring without Prometheus. */
 export function renderMetrics({ queues, total, workers, at: now }: Reading): Metrics {

@@ -10,6 +10,4 @@ export const openapiRoutes = serve(openapi, {
 });
 
 /** JSON text. @param url of the server */
-export function documentText(url: string): string {
-  return document.replace('[{"url":"/"}]', () => JSON.stringify([{ url }]));
-}
+export const documentText = (url: string): string => document.replace('[{"url":"/"}]', () => JSON.stringify([{ url }]));

@@ -42,13 +42,11 @@ interface Setting {
   write(value: unknown): unknown;
 }
 
-function setting<Key extends keyof QueueConfig>(
+const setting = <Key extends keyof QueueConfig>(
   key: Key,
   read: Reader<QueueConfig[Key] | object>,
   write: (value: NonNullable<QueueConfig[Key]>) => unknown = (value) => value,
-): Setting {
-  return { key, read, write: write as Setting['write'] };
-}
+): Setting => ({ key, read, write: write as Setting['write'] });
 
 const depth = setting('max_depth', readInteger(1, 10_000_000));
 const overflow = setting('overflow', readStrategy);
@@ -189,13 +187,12 @@ function renderGroups({ limits, weights, order, overflow, ...all }: GroupSetting
 }
 
 /** The wire form of what limits a group. */
-export function renderGroupLimits({ concurrency, rate, max_waiting }: GroupLimits): contract.GroupLimits {
-  return defined({
+export const renderGroupLimits = ({ concurrency, rate, max_waiting }: GroupLimits): contract.GroupLimits =>
+  defined({
     concurrency,
     rate: given(rate, ({ limit, period_ms }) => ({ limit, period: formatDuration(period_ms) })),
     max_waiting,
   });
-}
 
 function renderQueueLimits({ concurrency, rate }: NonNullable<QueueConfig['rate_limit']>): contract.QueueLimits {
   return { ...defined({ concurrency }), ...(rate && { limit: rate.limit, period: formatDuration(rate.period_ms) }) };

@@ -25,6 +25,8 @@ async function change(c: AppContext) {
   return json(c, { ...render(config), ...pendingQueues(untold) });
 }
 
-function render(config: QueueConfig): QueueDefaults {
-  return { name: NAME, config: renderQueueConfig(config), effective: renderQueueConfig(withBuiltIns(config)) };
-}
+const render = (config: QueueConfig): QueueDefaults => ({
+  name: NAME,
+  config: renderQueueConfig(config),
+  effective: renderQueueConfig(withBuiltIns(config)),
+});

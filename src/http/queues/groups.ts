@@ -47,17 +47,16 @@ function answer(c: AppContext, queue: string, group: string, { unchanged, ...det
   return json(c, renderDetail(queue, detail));
 }
 
-export function renderGroup({ oldest, blocked_by, waiting_for, ...group }: GroupView): contract.QueueGroup {
-  return {
-    ...{ ...group, blocked_by: blocked_by ?? null, oldest_waiting_at: given(oldest, formatInstant) ?? null },
-    waiting_for: given(waiting_for, renderWaiting) ?? null,
-  };
-}
+export const renderGroup = ({ oldest, blocked_by, waiting_for, ...group }: GroupView): contract.QueueGroup => ({
+  ...{ ...group, blocked_by: blocked_by ?? null, oldest_waiting_at: given(oldest, formatInstant) ?? null },
+  waiting_for: given(waiting_for, renderWaiting) ?? null,
+});
 
 /** What operators say of a group, as a change of it takes it. */
-export function renderGroupOverride({ weight, paused, ...own }: GroupOverride): GroupOverrideAnswer {
-  return { ...renderGroupLimits(own), ...defined({ weight, paused }) };
-}
+export const renderGroupOverride = ({ weight, paused, ...own }: GroupOverride): GroupOverrideAnswer => ({
+  ...renderGroupLimits(own),
+  ...defined({ weight, paused }),
+});
 
 function renderDetail(queue: string, detail: GroupDetail): contract.QueueGroupDetail {
   const { limits, override, complete, ...group } = detail;

@@ -10,14 +10,15 @@ import type { QueueActivity } from '../../rpc/metrics';
 import type { QueueStats } from '../../rpc/stats';
 import { modeOf } from '../../settings';
 
-export function renderStatus(name: string, mode: { paused: boolean; draining?: boolean }): QueueState {
-  return { name, paused: mode.paused, status: modeOf(mode) };
-}
+export const renderStatus = (name: string, mode: { paused: boolean; draining?: boolean }): QueueState => ({
+  name,
+  paused: mode.paused,
+  status: modeOf(mode),
+});
 
 /** `created_at`, when it is known. Epoch ms. */
-export function createdAt({ created_at }: { created_at?: number }): { created_at?: string } {
-  return defined({ created_at: given(created_at, formatInstant) });
-}
+export const createdAt = ({ created_at }: { created_at?: number }): { created_at?: string } =>
+  defined({ created_at: given(created_at, formatInstant) });
 
 /** The counts in the form of the statistics tool; `depth` is the number of jobs that have not ended. */
 export function renderCounts({ queue, counts, dead, storage }: QueueStats): QueueCounts {
@@ -55,6 +56,4 @@ function renderRecent(recent: readonly Point[], now: number): Minute[] {
 }
 
 /** The part of an answer about a change for all queues: how many have not confirmed it yet, if any. */
-export function pendingQueues(untold = 0): Spreading {
-  return untold > 0 ? { pending_queues: untold } : {};
-}
+export const pendingQueues = (untold = 0): Spreading => (untold > 0 ? { pending_queues: untold } : {});

@@ -84,13 +84,12 @@ async function keyIn(c: AppContext): Promise<string> {
 
 export const shownKey = (c: AppContext, key: string): string => c.get('redact')?.limitKey?.(key) ?? key;
 
-function unknownKey(key: string) {
-  return notFound(
+const unknownKey = (key: string) =>
+  notFound(
     'rate limit',
     key,
     'A key exists from the first job that uses it until a day after the last, and while it has an override.',
   );
-}
 
 /** One key, with the sums over all queues, and the queues one by one. */
 function renderRateLimit(c: AppContext, { key, views, override, allowance }: LimitKey): RateLimitStatus {
@@ -136,23 +135,20 @@ function renderAllowance(
 
 type Limited = Partial<Pick<RateLimitView, 'concurrency' | 'limit' | 'period_ms' | 'throttled'>>;
 
-function limitsOf({ concurrency, limit, period_ms, throttled }: Limited): LimitsInForce {
-  return defined({ concurrency, limit, period: given(period_ms, formatDuration), throttled: throttled || undefined });
-}
+const limitsOf = ({ concurrency, limit, period_ms, throttled }: Limited): LimitsInForce =>
+  defined({ concurrency, limit, period: given(period_ms, formatDuration), throttled: throttled || undefined });
 
-function availableIn({ concurrency = 0, active }: RateLimitView): number {
-  return Math.max(0, concurrency - active);
-}
+const availableIn = ({ concurrency = 0, active }: RateLimitView): number => Math.max(0, concurrency - active);
 
-function sum<T>(all: readonly T[], number: (one: T) => number): number {
-  return all.reduce((total, one) => total + number(one), 0);
-}
+const sum = <T>(all: readonly T[], number: (one: T) => number): number =>
+  all.reduce((total, one) => total + number(one), 0);
 
 function latestReset(views: readonly { window_resets_at?: number | undefined }[]): string | null {
   const times = views.flatMap(({ window_resets_at }) => window_resets_at ?? []);
   return times.length === 0 ? null : formatInstant(Math.max(...times));
 }
 
-export function renderOverride(override: LimitOverride): OverrideInForce {
-  return { ...limitsOf(override), ...defined({ expires_at: given(override.expires_at, formatInstant) }) };
-}
+export const renderOverride = (override: LimitOverride): OverrideInForce => ({
+  ...limitsOf(override),
+  ...defined({ expires_at: given(override.expires_at, formatInstant) }),
+});

@@ -43,9 +43,8 @@ export const adminSchemaRoutes = serve(contract.adminSchemas, {
   remove,
 });
 
-async function known(c: AppContext): Promise<RegisteredSchema[]> {
-  return (await directoryObject(c.env).schemas())?.schemas ?? [];
-}
+const known = async (c: AppContext): Promise<RegisteredSchema[]> =>
+  (await directoryObject(c.env).schemas())?.schemas ?? [];
 
 async function list(c: AppContext) {
   const nameOf = ({ type, version }: RegisteredSchema) => `${type} ${version}`;
@@ -74,9 +73,7 @@ async function ofName(c: AppContext): Promise<RegisteredSchema[]> {
   return found;
 }
 
-async function latest(c: AppContext): Promise<RegisteredSchema> {
-  return (await ofName(c))[0] as RegisteredSchema;
-}
+const latest = async (c: AppContext): Promise<RegisteredSchema> => (await ofName(c))[0] as RegisteredSchema;
 
 async function named(c: AppContext): Promise<RegisteredSchema> {
   const version = pathParam(c, 'version');
@@ -116,13 +113,17 @@ function readVersion(value: unknown): string {
   throw invalidRequest('version', `version must be an integer, or letters, digits and .+_- (at most ${MAX_VERSION}).`);
 }
 
-function readUri({ uri }: JsonObject, usual: string): string {
-  return uri === undefined || uri === null ? usual : readPathName(2048)(uri, 'uri');
-}
+const readUri = ({ uri }: JsonObject, usual: string): string =>
+  uri === undefined || uri === null ? usual : readPathName(2048)(uri, 'uri');
 
 /** A whole number is shown as a number. */
 const shown = (version: string) => (/^(0|[1-9]\d{0,14})$/.test(version) ? Number(version) : version);
 
-function render({ type, version, uri, created_at, schema }: RegisteredSchema): contract.ArgsSchema {
-  return { uri, type, job_type: type, version: shown(version), schema, created_at: formatInstant(created_at) };
-}
+const render = ({ type, version, uri, created_at, schema }: RegisteredSchema): contract.ArgsSchema => ({
+  uri,
+  type,
+  job_type: type,
+  version: shown(version),
+  schema,
+  created_at: formatInstant(created_at),
+});

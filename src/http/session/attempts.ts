@@ -64,12 +64,11 @@ function networkOf(address: string): string {
   return [...groups, ...zeros, ...rest].slice(0, 4).join(':').toLowerCase();
 }
 
-function tooMany(ms: number): ApiError {
-  return refusal(429, 'rate_limited', 'Too many failed attempts to log in.', {
+const tooMany = (ms: number): ApiError =>
+  refusal(429, 'rate_limited', 'Too many failed attempts to log in.', {
     retryable: true,
     hint: 'Wait for the time in Retry-After. Requests with "Authorization: Bearer <key>" are not counted.',
     headers: { 'Retry-After': String(Math.ceil(ms / 1_000)) },
   });
-}
 
 export const attempts = new Attempts();

@@ -111,9 +111,7 @@ export function clientAddress(c: AppContext): string | undefined {
   return c.req.header('CF-Connecting-IP') ?? clientIp?.replace(/:\d+$/, '').replace(/^\[|\]$/g, '');
 }
 
-export function isOwnOrigin(c: AppContext, origin: string): boolean {
-  return origin === new URL(c.req.url).origin;
-}
+export const isOwnOrigin = (c: AppContext, origin: string): boolean => origin === new URL(c.req.url).origin;
 
 /** The caller with a key made at run time. @throws {ApiError} 401 if it has expired; 503 */
 async function callerMade(c: AppContext, token: string): Promise<Caller | undefined> {
@@ -158,9 +156,8 @@ function knownKeys(keys: readonly ApiKey[]): Promise<Known[]> {
   return callers;
 }
 
-export async function isKey(c: AppContext, text: string): Promise<boolean> {
-  return (await callerWith(readAccess(c.env).apiKeys, text)) !== undefined;
-}
+export const isKey = async (c: AppContext, text: string): Promise<boolean> =>
+  (await callerWith(readAccess(c.env).apiKeys, text)) !== undefined;
 
 /** The key of this deployment that has this hint, or this id. @throws {ApiError} 503 */
 export async function keyWithHint(c: AppContext, hint: string): Promise<Caller | undefined> {
@@ -188,9 +185,8 @@ async function knownBy({ key, scopes, name, bounds }: ApiKey): Promise<Known> {
   return { digest, caller: bounds ? { ...caller, bounds } : caller };
 }
 
-export function unauthorized(message: string, hint?: string, details?: Record<string, unknown>): ApiError {
-  return refusal(401, 'unauthorized', message, { hint, details, headers: { 'WWW-Authenticate': 'Bearer' } });
-}
+export const unauthorized = (message: string, hint?: string, details?: Record<string, unknown>): ApiError =>
+  refusal(401, 'unauthorized', message, { hint, details, headers: { 'WWW-Authenticate': 'Bearer' } });
 
 /** 401 with the path at which a browser logs in, if there is one. */
 export function loginNeeded(c: AppContext, message: string): ApiError {

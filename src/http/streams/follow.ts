@@ -15,9 +15,8 @@ import { callJob, pathParam } from '../request/path';
 const PAGE = 256 * 1024;
 
 /** A chunk as the caller may see it. */
-export function chunkShown(c: AppContext, name: string, chunk: unknown): unknown {
-  return own(asShown(c)({ stream: { [name]: chunk } }).stream, name);
-}
+export const chunkShown = (c: AppContext, name: string, chunk: unknown): unknown =>
+  own(asShown(c)({ stream: { [name]: chunk } }).stream, name);
 
 export async function followStream(c: AppContext, name: string, asked: StreamPlace | undefined) {
   if (c.req.method === 'HEAD') return headersOnly(c);

@@ -72,9 +72,11 @@ async function showConfiguration(c: AppContext) {
 }
 
 /** The public part of a key: never the key. */
-function renderKey({ name, scopes }: ApiKey): DeploymentConfig['access']['keys'][number] {
-  return { name: name ?? null, role: roleOf(scopes), scopes };
-}
+const renderKey = ({ name, scopes }: ApiKey): DeploymentConfig['access']['keys'][number] => ({
+  name: name ?? null,
+  role: roleOf(scopes),
+  scopes,
+});
 
 function renderTarget({ binding: _, takesUrl, patterns, ...target }: Config['targets'][number]): ConfiguredTarget {
   const { id, name, isRemote = false, payload, batchSize, timeoutMs, maxConcurrency, mayEnqueue, chunk } = target;

@@ -45,18 +45,14 @@ async function resume(c: AppContext) {
   return json(c, { name, ...counts, queues: tried.map(renderInQueue) });
 }
 
-function asked(c: AppContext) {
-  return { named: queueParam(c, 'queues', 'queue'), after: readAfter(readPaging(c)) };
-}
+const asked = (c: AppContext) => ({ named: queueParam(c, 'queues', 'queue'), after: readAfter(readPaging(c)) });
 
 /** Which queues this is about, and how to continue with the next ones. */
-function askedMembers({ asked, unreachable, after }: GatheredTargets): contract.Asked {
-  return {
-    queues_asked: asked,
-    ...(unreachable.length > 0 && { unreachable }),
-    next_cursor: after === undefined ? null : encodeCursor({ after }),
-  };
-}
+const askedMembers = ({ asked, unreachable, after }: GatheredTargets): contract.Asked => ({
+  queues_asked: asked,
+  ...(unreachable.length > 0 && { unreachable }),
+  next_cursor: after === undefined ? null : encodeCursor({ after }),
+});
 
 /** A target over all queues that were asked: in the worst state, with the latest trouble. */
 function renderTarget({ name, configs, queues }: KnownTarget): contract.TargetStatus {
@@ -78,15 +74,17 @@ function renderTarget({ name, configs, queues }: KnownTarget): contract.TargetSt
   };
 }
 
-function renderInQueue({ queue, state, asked_at, types, ...view }: TargetInQueue): contract.TargetInQueue {
-  return { queue, state, ...troubleOf(view), ...defined({ asked_at: given(asked_at, formatInstant), types }) };
-}
+const renderInQueue = ({ queue, state, asked_at, types, ...view }: TargetInQueue): contract.TargetInQueue => ({
+  queue,
+  state,
+  ...troubleOf(view),
+  ...defined({ asked_at: given(asked_at, formatInstant), types }),
+});
 
-function troubleOf({ since, last_tried_at, last_error, next_try_at }: Omit<TargetView, 'state'>): contract.Trouble {
-  return defined({
+const troubleOf = ({ since, last_tried_at, last_error, next_try_at }: Omit<TargetView, 'state'>): contract.Trouble =>
+  defined({
     since: given(since, formatInstant),
     last_tried_at: given(last_tried_at, formatInstant),
     last_error,
     next_try_at: given(next_try_at, formatInstant),
   });
-}

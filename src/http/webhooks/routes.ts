@@ -142,9 +142,7 @@ function refuseMasked(c: AppContext, body: JsonObject): void {
 }
 
 /** Answers of receivers, and secrets in a subscription: only administrators see them. */
-function mayRead(c: AppContext): boolean {
-  return may(c, 'data:reveal');
-}
+const mayRead = (c: AppContext): boolean => may(c, 'data:reveal');
 
 /** Receivers get whole events: a caller that sees payloads redacted must not have them sent elsewhere. */
 function mayChoose(c: AppContext): void {
@@ -153,9 +151,7 @@ function mayChoose(c: AppContext): void {
   throw refusal(403, 'forbidden', message, { details: { required_scope: 'data:reveal' } });
 }
 
-function idIn(c: AppContext): string {
-  return mustBeId(pathParam(c, 'id'));
-}
+const idIn = (c: AppContext): string => mustBeId(pathParam(c, 'id'));
 
 function mustBeId(id: string): string {
   if (isWebhookId(id)) return id;
@@ -195,9 +191,8 @@ function renderWebhook({ webhook, stats }: WebhookView, revealed: boolean): Webh
 }
 
 /** As a client wrote it, without the key. */
-function formatOf({ format }: WebhookView['webhook']): Webhook['format'] {
-  return typeof format === 'object' && 'routing_key' in format ? 'pagerduty' : format;
-}
+const formatOf = ({ format }: WebhookView['webhook']): Webhook['format'] =>
+  typeof format === 'object' && 'routing_key' in format ? 'pagerduty' : format;
 
 /** The answer about one webhook: as a member, and flat for clients that read it flat. */
 function webhookAnswer<More extends object>(view: WebhookView, revealed: boolean, more?: More) {

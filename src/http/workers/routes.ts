@@ -149,14 +149,12 @@ async function quiet(c: AppContext) {
   return json(c, renderWorker(await knownWorker(c.env, id)));
 }
 
-function renderLeased({ started_at, lease_expires_at, ...job }: LeasedJob): contract.LeasedJob {
-  return {
-    ...job,
-    state: 'active',
-    started_at: formatInstant(started_at),
-    lease_expires_at: formatInstant(lease_expires_at),
-  };
-}
+const renderLeased = ({ started_at, lease_expires_at, ...job }: LeasedJob): contract.LeasedJob => ({
+  ...job,
+  state: 'active',
+  started_at: formatInstant(started_at),
+  lease_expires_at: formatInstant(lease_expires_at),
+});
 
 /** Answers `POST /workers/report`: 207 when some reports were refused. */
 export async function reportMany(c: AppContext) {

@@ -52,9 +52,8 @@ export function renderWorkflow(view: WorkflowView, running: ReadonlySet<string> 
 const formOf = ({ type = 'graph' }: { type?: contract.WorkflowForm | undefined }): contract.WorkflowForm => type;
 
 /** How many of its outermost steps have completed. */
-export function completedSteps({ plan, steps }: WorkflowView): number {
-  return nodeAt(plan, 0).children.filter((child) => steps[child]?.state === 'completed').length;
-}
+export const completedSteps = ({ plan, steps }: WorkflowView): number =>
+  nodeAt(plan, 0).children.filter((child) => steps[child]?.state === 'completed').length;
 
 /** An entry of the list, with how far the workflow is while it runs. */
 export interface ListedWorkflow extends WorkflowSummary {
@@ -100,9 +99,8 @@ function ruledOut(view: WorkflowView, index: number): 'cancelled' | 'waiting' {
 }
 
 /** A callback that was not needed when its batch ended is never called. */
-function skippedCallback(view: WorkflowView, index: number): 'waiting' | 'skipped' {
-  return ruledOut(view, index) === 'waiting' ? 'waiting' : 'skipped';
-}
+const skippedCallback = (view: WorkflowView, index: number): 'waiting' | 'skipped' =>
+  ruledOut(view, index) === 'waiting' ? 'waiting' : 'skipped';
 
 /** The steps of a node. The callbacks of a graph are included, because its author wrote them as steps. */
 function renderSteps(view: WorkflowView, running: ReadonlySet<string>, parent: PlanNode): WorkflowStep[] {
@@ -164,13 +162,10 @@ function latest(times: readonly (number | undefined)[]): number | undefined {
   return known.length === 0 ? undefined : Math.max(...known);
 }
 
-function isCancelled({ state }: { state: string }): boolean {
-  return state === 'cancelled';
-}
+const isCancelled = ({ state }: { state: string }): boolean => state === 'cancelled';
 
-function endedName(workflow: { state: string }): 'cancelled_at' | 'completed_at' {
-  return isCancelled(workflow) ? 'cancelled_at' : 'completed_at';
-}
+const endedName = (workflow: { state: string }): 'cancelled_at' | 'completed_at' =>
+  isCancelled(workflow) ? 'cancelled_at' : 'completed_at';
 
 /** @param live the queues' answers about the jobs that have not ended, by id */
 export function renderProgress(view: WorkflowView, live: ReadonlyMap<string, LiveJob>): WorkflowProgress {

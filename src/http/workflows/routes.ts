@@ -95,11 +95,9 @@ async function progress(c: AppContext) {
   return json(c, renderProgress(view, await liveJobs(c.env, view)));
 }
 
-function answer<Status extends number = 200>(
+const answer = <Status extends number = 200>(
   c: AppContext,
   workflow: WorkflowStatus & Warned,
   status?: Status,
   headers?: Record<string, string>,
-) {
-  return json(c, { workflow, ...workflow }, status, headers);
-}
+) => json(c, { workflow, ...workflow }, status, headers);

@@ -25,9 +25,8 @@ export interface Arrival {
   replaces?: ReadonlySet<number>;
 }
 
-export function isBounded({ config: { settings } }: Configured): boolean {
-  return settings.max_depth !== undefined || settings.max_bytes !== undefined;
-}
+export const isBounded = ({ config: { settings } }: Configured): boolean =>
+  settings.max_depth !== undefined || settings.max_bytes !== undefined;
 
 /**
  * Makes sure that the arrivals fit, discarding old jobs if the settings say so. If the bound was set below the
@@ -109,13 +108,13 @@ function surplusOf(q: StoredQueue, { jobs, bytes }: Arrival): Arrival {
 }
 
 /** @param running jobs that run: no arrival replaces them */
-function exceedsAlone({ config: { settings } }: Configured, { jobs, bytes }: Arrival, running = 0): boolean {
-  return jobs > (settings.max_depth ?? Number.POSITIVE_INFINITY) - running || bytes > (settings.max_bytes ?? bytes);
-}
+const exceedsAlone = ({ config: { settings } }: Configured, { jobs, bytes }: Arrival, running = 0): boolean =>
+  jobs > (settings.max_depth ?? Number.POSITIVE_INFINITY) - running || bytes > (settings.max_bytes ?? bytes);
 
-function smaller(surplus: Arrival, arrival: Arrival): Arrival {
-  return { jobs: Math.min(surplus.jobs, arrival.jobs), bytes: Math.min(surplus.bytes, arrival.bytes) };
-}
+const smaller = (surplus: Arrival, arrival: Arrival): Arrival => ({
+  jobs: Math.min(surplus.jobs, arrival.jobs),
+  bytes: Math.min(surplus.bytes, arrival.bytes),
+});
 
 /** @param surplus what exceeds the bound */
 function queueFull(q: StoredQueue, surplus: Arrival): ApiError {
@@ -150,9 +149,7 @@ export function full(
 
 type Candidate = { key: number; at: number };
 
-function fits({ jobs, bytes }: Arrival): boolean {
-  return jobs <= 0 && bytes <= 0;
-}
+const fits = ({ jobs, bytes }: Arrival): boolean => jobs <= 0 && bytes <= 0;
 
 /** The first of these rows, up to `most`, until they make up for the surplus. @returns what is left of it */
 function takeWhileNeeded(

@@ -79,13 +79,9 @@ export function checkItem(
   return able ? { job_id: id, status: 'done' } : { job_id: id, status: 'skipped', reason: state };
 }
 
-function isChosen({ row, archived }: Found): boolean {
-  return row ? row.alias !== null : archived.a !== undefined;
-}
+const isChosen = ({ row, archived }: Found): boolean => (row ? row.alias !== null : archived.a !== undefined);
 
-function createdAt({ row, archived }: Found): number {
-  return row ? row.created_at : archived.at[0];
-}
+const createdAt = ({ row, archived }: Found): number => (row ? row.created_at : archived.at[0]);
 
 export function act(q: QueueParts, action: BulkAction, id: string, now: number): void {
   const found = find(q, id);

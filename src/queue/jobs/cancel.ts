@@ -28,10 +28,9 @@ export function cancel(q: QueueParts, id: string, now: number): JobView {
 }
 
 /** Cancels those of these jobs that have not ended. @returns those that are not here @throws {ApiError} 503 */
-export function cancelOpen(q: QueueParts, ids: readonly string[], now: number): string[] {
-  return ids.filter((id) => {
+export const cancelOpen = (q: QueueParts, ids: readonly string[], now: number): string[] =>
+  ids.filter((id) => {
     const found = findSettled(q, id);
     if (found?.row && !TERMINAL_STATES.includes(viewOf(q, found, now).record.state)) cancel(q, id, now);
     return !found;
   });
-}

@@ -6,14 +6,12 @@ import { stateOf } from '../store/rows';
 import { fenced, keyOfFound, openRow } from './fence';
 
 /** Replaces the job's checkpoint, in any state but a terminal one. One row written. @throws {ApiError} 404, 409 */
-export function saveCheckpoint(q: Named & Stored, request: CheckpointRequest, now: number): StoredCheckpoint {
-  return q.store.checkpoints.save(openRow(q, request, 'its checkpoint', now).key, request.content, now);
-}
+export const saveCheckpoint = (q: Named & Stored, request: CheckpointRequest, now: number): StoredCheckpoint =>
+  q.store.checkpoints.save(openRow(q, request, 'its checkpoint', now).key, request.content, now);
 
 /** The job's checkpoint, or null. @throws {ApiError} 404 when there is no such job */
-export function checkpointOf(q: Named & Stored, id: string): StoredCheckpoint | null {
-  return q.store.checkpoints.read(keyOfFound(mustFindForReport(q, id))) ?? null;
-}
+export const checkpointOf = (q: Named & Stored, id: string): StoredCheckpoint | null =>
+  q.store.checkpoints.read(keyOfFound(mustFindForReport(q, id))) ?? null;
 
 /** Deletes the job's checkpoint, if it has one; the next one starts again at 1. @throws {ApiError} 404, 409 */
 export function deleteCheckpoint(q: Named & Stored, request: AttemptName, now: number): { job_id: string } {

@@ -111,9 +111,8 @@ export function conflictsHere(
 }
 
 /** The stored jobs with this fingerprint, newest first. */
-function storedJobs(q: StoredQueue, fingerprint: string, now: number): StoredJob[] {
-  return rivalKeys(q.store.sql, fingerprint).map((key) => new StoredJob(q, key, now));
-}
+const storedJobs = (q: StoredQueue, fingerprint: string, now: number): StoredJob[] =>
+  rivalKeys(q.store.sql, fingerprint).map((key) => new StoredJob(q, key, now));
 
 export interface Accumulated {
   into: StoredJob;
@@ -166,9 +165,7 @@ export class QueueConflicts {
   }
 }
 
-function isTerminal(state: StoredJob['state']): boolean {
-  return state !== 'undecided' && TERMINAL_STATES.includes(state);
-}
+const isTerminal = (state: StoredJob['state']): boolean => state !== 'undecided' && TERMINAL_STATES.includes(state);
 
 /** The current state of the job that an ignored entry stands for. @param earlier the jobs of earlier entries */
 export function existingJob(

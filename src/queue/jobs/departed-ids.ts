@@ -12,6 +12,5 @@ export function rememberDeparted(q: Stored, id: string, now: number): void {
   rememberAnswer(q.store.inbox, requestOf(id), true, now, REMEMBER_MS);
 }
 
-export function hasDeparted(q: Stored, id: string, now: number): boolean {
-  return recallAnswer(q.store.inbox, requestOf(id), now) !== undefined;
-}
+export const hasDeparted = (q: Stored, id: string, now: number): boolean =>
+  recallAnswer(q.store.inbox, requestOf(id), now) !== undefined;

@@ -185,11 +185,8 @@ function keepNewest(errors: JobErrorEntry[]): JobErrorEntry[] {
   return kept;
 }
 
-function fitsHistory(errors: readonly JobErrorEntry[]): boolean {
-  return fitsBytes(JSON.stringify(errors), MAX_HISTORY_BYTES);
-}
+const fitsHistory = (errors: readonly JobErrorEntry[]): boolean => fitsBytes(JSON.stringify(errors), MAX_HISTORY_BYTES);
 
 /** Does a delivery id name this claim of the job? */
-export function namesClaim(q: Named, row: JobRow, delivery: string, claim: number): boolean {
-  return delivery === deliveryId(idOf(q.route, row), claim);
-}
+export const namesClaim = (q: Named, row: JobRow, delivery: string, claim: number): boolean =>
+  delivery === deliveryId(idOf(q.route, row), claim);

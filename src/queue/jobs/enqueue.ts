@@ -235,14 +235,12 @@ function plainRun(placements: readonly Placement<StoredJob>[], from: number, now
 }
 
 /** Is the job's place the line: available now, of default priority, and it waits for its key if it must? */
-function isImmediate(job: NewJob, now: number): boolean {
-  return dueAtOf(job, now) === now && job.priority === 0 && !job.pending && mayWaitInLine(job.limit);
-}
+const isImmediate = (job: NewJob, now: number): boolean =>
+  dueAtOf(job, now) === now && job.priority === 0 && !job.pending && mayWaitInLine(job.limit);
 
 /** The moment at which a new job becomes available, epoch ms. */
-export function dueAtOf(job: Pick<NewJob, 'scheduledAt'>, now: number): number {
-  return job.scheduledAt !== undefined && job.scheduledAt > now ? job.scheduledAt : now;
-}
+export const dueAtOf = (job: Pick<NewJob, 'scheduledAt'>, now: number): number =>
+  job.scheduledAt !== undefined && job.scheduledAt > now ? job.scheduledAt : now;
 
 /** Does an adjacent job outside the line become available at the same moment and priority? They then share a row. */
 function hasCompany(placements: readonly Placement<StoredJob>[], index: number, now: number): boolean {
@@ -268,9 +266,7 @@ function insertOne(q: Named & Stored & Observed & Woken, job: NewJob, now: numbe
   return row;
 }
 
-export function rowOf(job: NewJob, now: number): NewRow {
-  return {
-    ...{ alias: job.id ?? null, type: job.type, priority: job.priority, attempt: 0, claims: 0 },
-    ...{ created_at: now, enqueued_at: now, expires_at: job.expiresAt ?? null, body: job.body, history: null },
-  };
-}
+export const rowOf = (job: NewJob, now: number): NewRow => ({
+  ...{ alias: job.id ?? null, type: job.type, priority: job.priority, attempt: 0, claims: 0 },
+  ...{ created_at: now, enqueued_at: now, expires_at: job.expiresAt ?? null, body: job.body, history: null },
+});

@@ -16,13 +16,12 @@ export function names(id: string, name: AttemptName, attempt: number, claim: num
 export const isNamed = (name: AttemptName): boolean => name.attempt !== undefined || name.delivery_id !== undefined;
 
 /** 409: no attempt of this job runs that could report. */
-export function notActive(jobId: string, state: string): ApiError {
-  return conflict(`Job ${jobId} is ${state}, not active: the report changes nothing.`, {
+export const notActive = (jobId: string, state: string): ApiError =>
+  conflict(`Job ${jobId} is ${state}, not active: the report changes nothing.`, {
     job_id: jobId,
     current_state: state,
     expected_state: 'active',
   });
-}
 
 /** Checks that a report is about the attempt that runs. @throws {ApiError} 409 */
 export function fence(q: Named, row: JobRow, active: Active, name: AttemptName): void {

@@ -15,9 +15,7 @@ import { longestWaitingOf } from './group-oldest';
 /** Maximum jobs discarded for one request beyond those it replaces: a lowered bound may be exceeded by many. */
 const MOST_BESIDES = 1_000;
 
-export function hasBoundedGroups({ config: { groups } }: Configured): boolean {
-  return groups?.boundWaiting === true;
-}
+export const hasBoundedGroups = ({ config: { groups } }: Configured): boolean => groups?.boundWaiting === true;
 
 interface Lack {
   limit: number;
@@ -73,9 +71,8 @@ export function makeGroupRoom(
 }
 
 /** What arrives takes the places of others, unless it alone exceeds the bound. */
-function mayDrop({ config: { settings } }: Configured, { arriving, limit }: Lack): boolean {
-  return settings.groups?.overflow === 'drop_oldest' && arriving <= limit;
-}
+const mayDrop = ({ config: { settings } }: Configured, { arriving, limit }: Lack): boolean =>
+  settings.groups?.overflow === 'drop_oldest' && arriving <= limit;
 
 function lacksOf(q: Stored & Configured, placements: readonly Placement<StoredJob>[]): Map<string, Lack> {
   const lacks = new Map<string, Lack>();

@@ -22,8 +22,8 @@ export function leasesOf(q: Named & Stored, workerId: string): { id: string; act
   });
 }
 
-export function leasedBy(q: Named & Stored, workerId: string): LeasedJob[] {
-  return leasesOf(q, workerId).map(({ id, active }) => ({
+export const leasedBy = (q: Named & Stored, workerId: string): LeasedJob[] =>
+  leasesOf(q, workerId).map(({ id, active }) => ({
     id,
     type: active.type,
     queue: q.name,
@@ -31,7 +31,6 @@ export function leasedBy(q: Named & Stored, workerId: string): LeasedJob[] {
     started_at: active.startedAt,
     lease_expires_at: active.expiresAt,
   }));
-}
 
 /** Gives a lost worker's jobs to others: available now, the attempt counts, the last one ends. @returns their ids */
 export function releaseLeased(q: QueueParts, workerId: string, now: number, random: Random): string[] {

@@ -40,6 +40,5 @@ export function checkType(q: Named & Configured, type: string): void {
 }
 
 /** A pattern is a type, or the beginning of one followed by `*`. */
-function fits(type: string, pattern: string): boolean {
-  return pattern.endsWith('*') ? type.startsWith(pattern.slice(0, -1)) : type === pattern;
-}
+const fits = (type: string, pattern: string): boolean =>
+  pattern.endsWith('*') ? type.startsWith(pattern.slice(0, -1)) : type === pattern;

@@ -122,6 +122,5 @@ function setMember<K extends keyof JobBody>(body: JobBody, name: K, value: JobBo
   else if (value !== undefined) body[name] = value;
 }
 
-function sameRow(a: JobRow, b: JobRow): boolean {
-  return (['priority', 'due_at', 'expires_at', 'body'] as const).every((name) => a[name] === b[name]);
-}
+const sameRow = (a: JobRow, b: JobRow): boolean =>
+  (['priority', 'due_at', 'expires_at', 'body'] as const).every((name) => a[name] === b[name]);

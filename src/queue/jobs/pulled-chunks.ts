@@ -13,9 +13,8 @@ import { bytesOnTheWay } from './pass-over';
 type Wanted = Pick<ClaimRequest, 'types' | 'chunks'>;
 
 /** Names what a worker takes, and how: the same for all that take the same. Empty: any type, one by one. */
-export function consumerKey({ types, chunks }: Wanted): string {
-  return chunks ? `${typesKey(types)} ${JSON.stringify(chunks)}` : typesKey(types);
-}
+export const consumerKey = ({ types, chunks }: Wanted): string =>
+  chunks ? `${typesKey(types)} ${JSON.stringify(chunks)}` : typesKey(types);
 
 /** When the next chunk for workers that pull is complete by itself, epoch ms; infinite: none is. */
 export function nextPulledChunk({ store: { cursors } }: Stored, now: number): number {

@@ -21,9 +21,7 @@ export function receiptOfExisting(existing: EnqueuedJob, entry: NewJob): Enqueue
 }
 
 /** The job of an earlier entry, which this one has become a part of. */
-export function receiptOfEarlier(earlier: EnqueuedJob): EnqueuedJob {
-  return { ...earlier, accumulated: true };
-}
+export const receiptOfEarlier = (earlier: EnqueuedJob): EnqueuedJob => ({ ...earlier, accumulated: true });
 
 /** A stored job that entries have become a part of, without its arguments: the answer repeats it for each entry. */
 export function receiptOfAccumulated({ record, layers }: JobView): EnqueuedJob {

@@ -17,9 +17,8 @@ export function taken(q: Configured, sent: SentJobs): NewJob[] {
 }
 
 /** A schema applies from the moment on at which the queue received it. */
-function modeOf({ config: { settings, defaults } }: Configured): SchemaMode {
-  return defaults?.schemas === undefined ? 'off' : (settings.schemas ?? 'warn');
-}
+const modeOf = ({ config: { settings, defaults } }: Configured): SchemaMode =>
+  defaults?.schemas === undefined ? 'off' : (settings.schemas ?? 'warn');
 
 /** @throws {ApiError} 400 if the queue is strict */
 export function refuseMisfit(q: Configured, { type, validated }: NewJob): void {

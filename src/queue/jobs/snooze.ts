@@ -83,9 +83,8 @@ function waitedFor({ signal }: Snooze, said: Steps): string[] {
 }
 
 /** Without a moment the job waits for the signal alone. */
-function momentOf({ in: after = MAX_DURATION_MS, until = undefined }: Snooze, now: number): number {
-  return Math.max(now, Math.min(until ?? now + after, now + MAX_DURATION_MS));
-}
+const momentOf = ({ in: after = MAX_DURATION_MS, until = undefined }: Snooze, now: number): number =>
+  Math.max(now, Math.min(until ?? now + after, now + MAX_DURATION_MS));
 
 /**
  * A signal for a job: kept if early, the first one wins. A job that waits for it is available at once: two more rows.
@@ -140,6 +139,5 @@ function wake(q: QueueParts, row: JobRow, name: string | undefined, now: number)
 }
 
 /** Is this the repeated report of the claim that ended so? @param claim that the report names */
-export function snoozedBy(row: JobRow, claim: number): boolean {
-  return row.claims === claim && historyOf(row).snoozed?.claim === claim;
-}
+export const snoozedBy = (row: JobRow, claim: number): boolean =>
+  row.claims === claim && historyOf(row).snoozed?.claim === claim;

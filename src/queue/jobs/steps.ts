@@ -27,20 +27,17 @@ import { keyOfFound, openRow } from './fence';
 
 type Parts = Named & Stored & Observed;
 
-export function recordedSteps(q: Stored, key: number): Steps {
-  return parseSteps(q.store.checkpoints.steps(key));
-}
+export const recordedSteps = (q: Stored, key: number): Steps => parseSteps(q.store.checkpoints.steps(key));
 
 /**
  * Records steps; one row, none if known. @returns whether any was new, and all on record
  * @throws {ApiError} 413 when that would be too much; then nothing has changed
  */
-export function recordSteps(q: Parts, row: JobRow, said: Steps, now: number): { steps: Steps; isNew: boolean } {
-  return inBook(q, row, now, MAX_INLINE_BYTES, (book) => {
+export const recordSteps = (q: Parts, row: JobRow, said: Steps, now: number): { steps: Steps; isNew: boolean } =>
+  inBook(q, row, now, MAX_INLINE_BYTES, (book) => {
     for (const [name, record] of Object.entries(said)) book.add(name, record);
     return { steps: book.steps, isNew: book.isChanged };
   });
-}
 
 /** Reads the records of a job, and writes them if `change` has changed them. */
 function inBook<T>(q: Parts, row: JobRow, now: number, most: number | undefined, change: (book: StepBook) => T): T {
@@ -127,11 +124,9 @@ export function recall(q: Stored, key: number, name: string): StepRecord | undef
 }
 
 /** The large values of these steps. @throws {ApiError} 404 */
-export function stepPartsOf(q: Named & Stored, id: string, names: readonly string[]): StepPart[] {
-  return q.store.checkpoints.values.copy(keyOfFound(mustFindForReport(q, id)), names);
-}
+export const stepPartsOf = (q: Named & Stored, id: string, names: readonly string[]): StepPart[] =>
+  q.store.checkpoints.values.copy(keyOfFound(mustFindForReport(q, id)), names);
 
 /** JSON text of the job's recorded steps. @throws {ApiError} 404 */
-export function stepsOf(q: Named & Stored, id: string): string {
-  return q.store.checkpoints.steps(keyOfFound(mustFindForReport(q, id))) ?? '{}';
-}
+export const stepsOf = (q: Named & Stored, id: string): string =>
+  q.store.checkpoints.steps(keyOfFound(mustFindForReport(q, id))) ?? '{}';

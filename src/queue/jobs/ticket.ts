@@ -17,6 +17,4 @@ export function giveUp(q: Stored, ticket: string, now: number): void {
 const answerAbout = (ticket: string) => ({ key: `ticket ${ticket}`, hash: '' });
 
 /** 503: the ticket was given up. */
-export function tookTooLong(): Error {
-  return unavailable('The batch timed out; nothing was changed.');
-}
+export const tookTooLong = (): Error => unavailable('The batch timed out; nothing was changed.');

@@ -138,9 +138,8 @@ function shut(q: Configured, row: JobRow, now: number): WaitingFor | undefined {
   return waiting('maintenance', tellMaintenance(maintenance), since, maintenance.ends_at);
 }
 
-function starting(row: JobRow): WaitingFor {
-  return waiting('starting', 'Nothing blocks it: it is about to be handed out.', availableSince(row));
-}
+const starting = (row: JobRow): WaitingFor =>
+  waiting('starting', 'Nothing blocks it: it is about to be handed out.', availableSince(row));
 
 /** Newcomers may have put it off, or have become a part of it. */
 function withCoalesced(row: JobRow, found: WaitingFor): WaitingFor {

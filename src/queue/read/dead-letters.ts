@@ -110,20 +110,18 @@ function countKinds(q: Stored): DeadLetterKinds {
   return { total, types: mostFrequent(types), errors: mostFrequent(errors), complete, ...times };
 }
 
-function kindsOf(sql: SqlStorage, places: readonly DeadLetterPlace[]) {
-  return sql.exec<{ type: string; error: string | number; n: number; size: number }>(
+const kindsOf = (sql: SqlStorage, places: readonly DeadLetterPlace[]) =>
+  sql.exec<{ type: string; error: string | number; n: number; size: number }>(
     `SELECT substr(type, 1, ${MAX_NAME}) AS type, substr(coalesce(
        CASE WHEN json_valid(history) THEN coalesce(history ->> '$.error.type', history ->> '$.reason') END,
        'unknown'), 1, ${MAX_NAME}) AS error, count(*) AS n, coalesce(sum(length(history)), 0) AS size
      FROM jobs WHERE key IN (SELECT value FROM json_each(?)) GROUP BY 1, 2`,
     JSON.stringify(places.map(({ key }) => key)),
   );
-}
 
 function add(counts: Map<string, number>, name: string, n: number): void {
   counts.set(name, (counts.get(name) ?? 0) + n);
 }
 
-function mostFrequent(counts: ReadonlyMap<string, number>): [string, number][] {
-  return [...counts].sort(([, a], [, b]) => b - a).slice(0, MAX_KINDS);
-}
+const mostFrequent = (counts: ReadonlyMap<string, number>): [string, number][] =>
+  [...counts].sort(([, a], [, b]) => b - a).slice(0, MAX_KINDS);

@@ -169,9 +169,8 @@ function addRow(q: Named & Stored, page: Page, key: number, ended: boolean): voi
 }
 
 /** A history that cannot be read counts as none. */
-function historyText({ history }: JobRow): string | undefined {
-  return history !== null && readableBody({ body: history }) ? history : undefined;
-}
+const historyText = ({ history }: JobRow): string | undefined =>
+  history !== null && readableBody({ body: history }) ? history : undefined;
 
 function checkpointText(q: Stored, key: number): string | undefined {
   const checkpoint = q.store.checkpoints.copy(key);

@@ -72,9 +72,7 @@ export function groupIn(document: string, prefix: string): string {
 /** The same of a row in `jobs`; null without one, and of a body that cannot be read. */
 export const GROUP_OF_BODY = `CASE WHEN json_valid(body) THEN ${groupIn('body', '$')} END`;
 
-export function conditionOnArchived(filter: JobFilter): Fragment {
-  return conditionOn(filter, ARCHIVED);
-}
+export const conditionOnArchived = (filter: JobFilter): Fragment => conditionOn(filter, ARCHIVED);
 
 function conditionOn(filter: JobFilter, columns: Columns): Fragment {
   const parts: string[] = [];

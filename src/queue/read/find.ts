@@ -42,13 +42,10 @@ export function find(q: Named & Stored, id: string): Found | undefined {
 }
 
 /** The key that an id leads to: of its alias, else the one inside it. Reads no job. @param id satisfies `isUuidV7` */
-export function keyOf(q: Named & Stored, id: string): number | undefined {
-  return keyOfAlias(q, id) ?? keyInside(q, id);
-}
+export const keyOf = (q: Named & Stored, id: string): number | undefined => keyOfAlias(q, id) ?? keyInside(q, id);
 
-function keyOfAlias({ store }: Stored, id: string): number | undefined {
-  return rows<{ key: number }>(store.sql, 'SELECT key FROM aliases WHERE id = ?', id)[0]?.key;
-}
+const keyOfAlias = ({ store }: Stored, id: string): number | undefined =>
+  rows<{ key: number }>(store.sql, 'SELECT key FROM aliases WHERE id = ?', id)[0]?.key;
 
 /** The key that an id has inside, if it was made here. Reads nothing. @param id satisfies `isUuidV7` */
 export function keyInside(q: Named, id: string): number | undefined {
@@ -134,9 +131,8 @@ export function viewOfArchived(q: StoredQueue, job: ArchivedJob): JobView {
   return { record, layers: q.config.layersFor(job.t) };
 }
 
-export function viewOf(q: StoredQueue, found: Found, now: number): JobView {
-  return found.row ? viewOfRow(q, found.row, now) : viewOfArchived(q, found.archived);
-}
+export const viewOf = (q: StoredQueue, found: Found, now: number): JobView =>
+  found.row ? viewOfRow(q, found.row, now) : viewOfArchived(q, found.archived);
 
 /** The job as it is now, for the first message to its follower. @throws {ApiError} 404 */
 export function followedJob(q: StoredQueue, id: string, now: number): FollowedJob {

@@ -61,18 +61,16 @@ export function groups(q: Named & Stored, { offset, limit }: GroupsRequest, now:
 }
 
 /** A group as it was counted. @param blocker the job that must end before another one starts */
-export function viewOf(
+export const viewOf = (
   { store: { gates } }: Stored,
   group: string,
   of: CountedGroup,
   blocker: string | undefined,
-): GroupView {
-  return {
-    ...{ group, ...of, running: gates.runningOf(group) },
-    ...{ weight: gates.rules?.weightOf(group) ?? WEIGHTS.default, noisy: isNoisy(of), paused: gates.isPaused(group) },
-    ...(blocker !== undefined && { blocked_by: blocker }),
-  };
-}
+): GroupView => ({
+  ...{ group, ...of, running: gates.runningOf(group) },
+  ...{ weight: gates.rules?.weightOf(group) ?? WEIGHTS.default, noisy: isNoisy(of), paused: gates.isPaused(group) },
+  ...(blocker !== undefined && { blocked_by: blocker }),
+});
 
 const isNoisy = ({ waiting }: CountedGroup): boolean => waiting > QUIET;
 

@@ -12,13 +12,16 @@ import { STATE } from '../store/job-row';
 import type { Stored, StoredQueue } from '../store/parts';
 import { stateOf } from '../store/rows';
 
-export function emptyStats(queue: string, now: number): QueueStats {
-  return { queue, exists: false, paused: false, counts: noJobs(), dead: 0, computed_at: now };
-}
+export const emptyStats = (queue: string, now: number): QueueStats => ({
+  queue,
+  exists: false,
+  paused: false,
+  counts: noJobs(),
+  dead: 0,
+  computed_at: now,
+});
 
-export function noJobs(): StateCounts {
-  return Object.fromEntries(JOB_STATES.map((state) => [state, 0])) as StateCounts;
-}
+export const noJobs = (): StateCounts => Object.fromEntries(JOB_STATES.map((state) => [state, 0])) as StateCounts;
 
 export function stats(q: StoredQueue, now: number): QueueStats {
   const counts = noJobs();

@@ -61,6 +61,5 @@ export function ranBy<T extends { worker_id?: string; target?: string }>({ worke
 }
 
 /** The execution limit of a pushed attempt in ms; undefined when it was pulled. */
-export function pushedTimeoutMs(active: Active): number | undefined {
-  return active.target === undefined ? undefined : active.visibilityMs - LEASE_BEYOND_TIMEOUT_MS;
-}
+export const pushedTimeoutMs = (active: Active): number | undefined =>
+  active.target === undefined ? undefined : active.visibilityMs - LEASE_BEYOND_TIMEOUT_MS;

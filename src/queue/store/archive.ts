@@ -85,9 +85,8 @@ export function farResult(sql: SqlStorage, job: ArchivedJob): string | undefined
 /** The number of completed jobs in each database: counted when first asked for, then kept in memory. */
 const counts = new WeakMap<SqlStorage, number>();
 
-export function countArchived(sql: SqlStorage): number {
-  return getOrInsert(counts, sql, () => cell<number>(sql, 'SELECT sum(jobs) FROM archive') ?? 0);
-}
+export const countArchived = (sql: SqlStorage): number =>
+  getOrInsert(counts, sql, () => cell<number>(sql, 'SELECT sum(jobs) FROM archive') ?? 0);
 
 /** Memory may be wrong: the next call counts again. */
 export function forgetArchivedCount(sql: SqlStorage): void {
@@ -306,6 +305,5 @@ function deleteFrom(archive: Archive, chunk: number, gone: ReadonlySet<number>):
 }
 
 /** End time of the oldest chunk that the queue's retention removes, or undefined when there is none. */
-export function oldestArchived(sql: SqlStorage): number | undefined {
-  return cell(sql, 'SELECT ended_at FROM archive WHERE chunk >= 0 ORDER BY chunk LIMIT 1');
-}
+export const oldestArchived = (sql: SqlStorage): number | undefined =>
+  cell(sql, 'SELECT ended_at FROM archive WHERE chunk >= 0 ORDER BY chunk LIMIT 1');

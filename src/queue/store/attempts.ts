@@ -147,6 +147,5 @@ function archive(q: QueueParts, { row, attempt, result }: Completion, now: numbe
   return until > now;
 }
 
-function enqueuedAt(row: JobRow, startedAt: number): number {
-  return row.due_at !== null ? Math.min(Math.max(row.enqueued_at, row.due_at), startedAt) : row.enqueued_at;
-}
+const enqueuedAt = (row: JobRow, startedAt: number): number =>
+  row.due_at !== null ? Math.min(Math.max(row.enqueued_at, row.due_at), startedAt) : row.enqueued_at;

@@ -144,8 +144,8 @@ export function encode(jobs: readonly BlockJob[], start: number): { heads: strin
 }
 
 /** Jobs in the order of their keys, in parts of one block each. All jobs of a part have the same place. */
-export function parted(jobs: readonly BlockJob[]): Iterable<readonly [BlockJob, ...BlockJob[]]> {
-  return grouped(
+export const parted = (jobs: readonly BlockJob[]): Iterable<readonly [BlockJob, ...BlockJob[]]> =>
+  grouped(
     jobs,
     ({ body }) => body.length,
     MAX_CHARS,
@@ -157,7 +157,6 @@ export function parted(jobs: readonly BlockJob[]): Iterable<readonly [BlockJob, 
       return isNear && due_at === first.due_at && priority === first.priority;
     },
   );
-}
 
 /** Approximate memory of a block, a job of it, and the group of consecutive jobs, bytes. */
 const BLOCK_BYTES = 1024;
@@ -327,9 +326,7 @@ export class Block {
 }
 
 /** What a column `gone` lists. Of a damaged text, what can be read: these jobs must not come back. */
-export function numbersIn(gone: string | null): number[] {
-  return gone?.match(/\d+/g)?.map(Number) ?? [];
-}
+export const numbersIn = (gone: string | null): number[] => gone?.match(/\d+/g)?.map(Number) ?? [];
 
 /** Where else jobs of a block may be by now. */
 export interface Elsewhere {

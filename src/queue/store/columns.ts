@@ -1,9 +1,8 @@
 import type { LimitPolicy } from '../../job/limits/policy';
 import { type JobRow, STATE } from './job-row';
 
-export function isInLine(row: Pick<JobRow, 'state' | 'due_at'>): boolean {
-  return row.state === STATE.waiting && row.due_at === null;
-}
+export const isInLine = (row: Pick<JobRow, 'state' | 'due_at'>): boolean =>
+  row.state === STATE.waiting && row.due_at === null;
 
 /** {@link isInLine} in SQL, for keys of the line. */
 export const STANDS_IN_LINE = `state = ${STATE.waiting} AND due_at IS NULL`;

@@ -173,6 +173,5 @@ export class Cursors {
 }
 
 /** A name for a set of types, the same in whatever order they come. Empty: any type. */
-export function typesKey(types: readonly string[] | undefined): string {
-  return types === undefined ? '' : [...new Set(types)].sort().join(' ');
-}
+export const typesKey = (types: readonly string[] | undefined): string =>
+  types === undefined ? '' : [...new Set(types)].sort().join(' ');

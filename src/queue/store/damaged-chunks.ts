@@ -47,11 +47,10 @@ function note(sql: SqlStorage, damaged: DamagedChunk): void {
 }
 
 /** The chunks that were found since the last call. */
-export function takeDamaged(sql: SqlStorage): DamagedChunk[] {
-  return found.get(sql)?.unreported.splice(0) ?? [];
-}
+export const takeDamaged = (sql: SqlStorage): DamagedChunk[] => found.get(sql)?.unreported.splice(0) ?? [];
 
 /** The keys that jobs with these numbers may have. */
-export function keysOf({ sequences }: DamagedChunk): number[] {
-  return [...sequences, ...sequences.map((sequence) => RANK_BIT + sequence)];
-}
+export const keysOf = ({ sequences }: DamagedChunk): number[] => [
+  ...sequences,
+  ...sequences.map((sequence) => RANK_BIT + sequence),
+];

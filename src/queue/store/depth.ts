@@ -72,6 +72,4 @@ export class Depth {
   }
 }
 
-export function bodyBytes({ body }: Pick<JobRow, 'body'>): number {
-  return utf8Bytes(body);
-}
+export const bodyBytes = ({ body }: Pick<JobRow, 'body'>): number => utf8Bytes(body);

@@ -14,9 +14,7 @@ export const START: Position = { at: Number.MIN_SAFE_INTEGER, attempt: -1, key: 
 /** After all that become available up to this moment, epoch ms. */
 export const afterAllAt = (at: number): Position => ({ at, attempt: Number.MAX_SAFE_INTEGER, key: 0 });
 
-export function compare(a: Position, b: Position): number {
-  return a.at - b.at || a.attempt - b.attempt || a.key - b.key;
-}
+export const compare = (a: Position, b: Position): number => a.at - b.at || a.attempt - b.attempt || a.key - b.key;
 
 export const positionOf = ({ due_at, attempt, key }: Pick<JobRow, 'due_at' | 'attempt' | 'key'>): Position => ({
   at: due_at as number,
@@ -47,11 +45,5 @@ export function prioritiesIn(sql: SqlStorage, table: Table): number[] {
 }
 
 /** The first moment after `now` in the index of a table, epoch ms. */
-export function nextIn(sql: SqlStorage, table: Table, priority: number, now: number): number | undefined {
-  return cell(
-    sql,
-    `SELECT due_at FROM ${table} WHERE priority = ? AND due_at > ? ORDER BY due_at LIMIT 1`,
-    priority,
-    now,
-  );
-}
+export const nextIn = (sql: SqlStorage, table: Table, priority: number, now: number): number | undefined =>
+  cell(sql, `SELECT due_at FROM ${table} WHERE priority = ? AND due_at > ? ORDER BY due_at LIMIT 1`, priority, now);

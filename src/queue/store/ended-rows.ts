@@ -15,13 +15,8 @@ export function endedBefore(sql: SqlStorage, state: number, cutoff: number, limi
 }
 
 /** When the first row in `state` ended that its queue's retention removes, epoch ms. */
-export function firstEnded(sql: SqlStorage, state: number): number | undefined {
-  return cell(
-    sql,
-    `SELECT min(ended_at) FROM jobs WHERE state = ? AND ${AS_QUEUE_SAYS} AND ended_at IS NOT NULL`,
-    state,
-  );
-}
+export const firstEnded = (sql: SqlStorage, state: number): number | undefined =>
+  cell(sql, `SELECT min(ended_at) FROM jobs WHERE state = ? AND ${AS_QUEUE_SAYS} AND ended_at IS NOT NULL`, state);
 
 /** Keys of rows that were kept until `now`, those due first in front. */
 export function keptBefore(sql: SqlStorage, now: number, limit: number): number[] {
@@ -30,9 +25,8 @@ export function keptBefore(sql: SqlStorage, now: number, limit: number): number[
 }
 
 /** When the first row with a retention of its own is due, epoch ms. */
-export function firstKeptRow(sql: SqlStorage): number | undefined {
-  return cell(sql, 'SELECT min(keep_until) FROM jobs WHERE keep_until IS NOT NULL AND ended_at IS NOT NULL');
-}
+export const firstKeptRow = (sql: SqlStorage): number | undefined =>
+  cell(sql, 'SELECT min(keep_until) FROM jobs WHERE keep_until IS NOT NULL AND ended_at IS NOT NULL');
 
 /** Rows in `state` that may go early, not those kept for ever. @param asQueueSays false: with own retentions only */
 function removable(sql: SqlStorage, state: number, now: number, asQueueSays = true): string {
@@ -51,9 +45,8 @@ function isAnyForever(sql: SqlStorage, now: number): boolean {
 }
 
 /** Keys of the oldest rows in `state` that may go before their time, see {@link removable}. */
-export function oldestEnded(sql: SqlStorage, state: number, limit: number, now: number, asQueueSays?: boolean) {
-  return column<number>(sql, `${removable(sql, state, now, asQueueSays)} ORDER BY ended_at ${LIMIT}`, limit);
-}
+export const oldestEnded = (sql: SqlStorage, state: number, limit: number, now: number, asQueueSays?: boolean) =>
+  column<number>(sql, `${removable(sql, state, now, asQueueSays)} ORDER BY ended_at ${LIMIT}`, limit);
 
 /** Of `count` dead letters, how many may go early. @param most no more are counted */
 export function countEvictable(sql: SqlStorage, count: number, most: number, now: number): number {

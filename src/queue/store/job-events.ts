@@ -77,9 +77,8 @@ function changeOf({ move, before, after, active, now }: MadeMove): EventChange |
 const changes = new Map<string, EventChange>();
 
 /** One object for each pair of states: events are many. */
-function changed(from: JobState, to: JobState): EventChange {
-  return getOrInsert(changes, `${from} ${to}`, () => ({ from, to }));
-}
+const changed = (from: JobState, to: JobState): EventChange =>
+  getOrInsert(changes, `${from} ${to}`, () => ({ from, to }));
 
 /** Type and group of their jobs are added to all of them. */
 type Event = {
@@ -163,9 +162,11 @@ function withoutRun(attempt: number, reason = 'discarded') {
   return { attempt, duration_ms: null, error: { code: reason, type: `tocsin.${reason}`, message } };
 }
 
-function failureData({ attempt, duration_ms, code, type, message }: JobErrorEntry) {
-  return { attempt, duration_ms, error: { code, type, message } };
-}
+const failureData = ({ attempt, duration_ms, code, type, message }: JobErrorEntry) => ({
+  attempt,
+  duration_ms,
+  error: { code, type, message },
+});
 
 const STARTED = changed('available', 'active');
 const COMPLETED = changed('active', 'completed');

@@ -74,13 +74,11 @@ const KEEP_DEPTH: ReadonlySet<Move> = new Set<Move>(['lock', 'unlock', 'setAside
 /** Moves that end an attempt without using it up. */
 const UNUSED: ReadonlySet<Move> = new Set<Move>(['undoClaim', 'snooze']);
 
-export function positionOf(
+export const positionOf = (
   row: Pick<JobRow, 'state' | 'due_at' | 'attempt'>,
   isActive: boolean,
   now: number,
-): Position {
-  return row.state === STATE.held ? 'held' : stateOf(row, isActive, now);
-}
+): Position => (row.state === STATE.held ? 'held' : stateOf(row, isActive, now));
 
 /** @throws {IllegalMove} when the table does not list the move */
 export function check(move: Move, from: Position, to: Position): void {

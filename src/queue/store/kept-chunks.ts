@@ -16,14 +16,10 @@ const SLOTS = 512;
 const BEYOND = 2 ** 44;
 
 /** The lowest number for this moment, epoch ms. */
-function firstNumber(until: number): number {
-  return (until - BEYOND) * SLOTS;
-}
+const firstNumber = (until: number): number => (until - BEYOND) * SLOTS;
 
 /** The highest number of a chunk that is due at `now`. */
-export function lastDue(now: number): number {
-  return firstNumber(Math.floor(now)) + SLOTS - 1;
-}
+export const lastDue = (now: number): number => firstNumber(Math.floor(now)) + SLOTS - 1;
 
 /** When the first of these chunks is due, epoch ms; undefined when there is none. */
 export function firstKeptUntil(sql: SqlStorage): number | undefined {

@@ -24,9 +24,7 @@ export interface LeaseRow {
   p?: number[];
 }
 
-export function leasedBy({ e: [entry] }: LeaseRow): SingleRow['leased'] {
-  return entry && { key: entry[0], type: entry[7] };
-}
+export const leasedBy = ({ e: [entry] }: LeaseRow): SingleRow['leased'] => entry && { key: entry[0], type: entry[7] };
 
 export function readLease(data: string): LeaseRow | undefined {
   const lease = parseStored(data) as Partial<LeaseRow> | null | undefined;

@@ -34,9 +34,8 @@ const KEEP_FREE = 64;
 const TRIM_AT_ONCE = 500;
 
 /** When an attempt is over if no report comes before, epoch ms. */
-export function endOf({ expiresAt, timeoutAt, putOff = 0 }: Active): number {
-  return Math.max(Math.min(expiresAt, timeoutAt), putOff);
-}
+export const endOf = ({ expiresAt, timeoutAt, putOff = 0 }: Active): number =>
+  Math.max(Math.min(expiresAt, timeoutAt), putOff);
 
 export class LeaseTable {
   /** Running attempts by job key. */

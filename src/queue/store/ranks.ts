@@ -45,9 +45,8 @@ export interface Ranks {
 }
 
 /** Priorities present in the due index: one seek each. */
-export function readPriorities({ sql, blocks }: Pick<Ranks, 'sql' | 'blocks'>): Set<number> {
-  return new Set([...blocks.due.priorities(), ...blocks.retries.priorities(), ...prioritiesIn(sql, 'jobs')]);
-}
+export const readPriorities = ({ sql, blocks }: Pick<Ranks, 'sql' | 'blocks'>): Set<number> =>
+  new Set([...blocks.due.priorities(), ...blocks.retries.priorities(), ...prioritiesIn(sql, 'jobs')]);
 
 /** Queries of {@link readPage}, put together once: every claim needs them. */
 const seek = (where: string) => `SELECT ${ROW_COLUMNS} FROM jobs WHERE ${where} ${LIMIT}`;
@@ -144,8 +143,8 @@ function placeIn(scan: Scan, rank: RankName): Pick<RankPlace, 'behind' | 'makeBe
   return { behind: () => scan.behind.get(rank), makeBehind: () => scan.behindAt(rank), wentBack };
 }
 
-function lineRank(ranks: Ranks, scan: Scan, bodies: boolean, find: Find): Rank {
-  return new Rank(
+const lineRank = (ranks: Ranks, scan: Scan, bodies: boolean, find: Find): Rank =>
+  new Rank(
     {
       ...placeIn(scan, LINE),
       read: (after, limit) => readLine(ranks, after.key, limit, bodies),
@@ -161,7 +160,6 @@ function lineRank(ranks: Ranks, scan: Scan, bodies: boolean, find: Find): Rank {
     },
     { ...START, key: scan.line },
   );
-}
 
 function dueRank(ranks: Ranks, scan: Scan, reading: Reading, find: Find): Rank {
   const { priority, alsoOf } = reading;
@@ -290,9 +288,8 @@ export function selectReady(
 
 const DEFAULT_ONLY: readonly number[] = [0];
 
-function inTurn(priorities: ReadonlySet<number>): readonly number[] {
-  return priorities.size === 0 ? DEFAULT_ONLY : [...new Set([...priorities, 0])].sort((a, b) => b - a);
-}
+const inTurn = (priorities: ReadonlySet<number>): readonly number[] =>
+  priorities.size === 0 ? DEFAULT_ONLY : [...new Set([...priorities, 0])].sort((a, b) => b - a);
 
 /** Takes jobs as they come. @returns whether it left something for later */
 function selectInOrder(ready: ReadyJobs, selection: JobSelection): boolean {

@@ -36,9 +36,9 @@ export type RetryText = { heads: string; data: string };
 const MAX_CACHED = 4 * 1024 * 1024;
 
 /** Jobs in parts that are a block each. */
-export function parted(rows: readonly JobRow[]): JobRow[][] {
-  return [...grouped(rows, ({ body, history }) => body.length + (history?.length ?? 0), MAX_CHARS)];
-}
+export const parted = (rows: readonly JobRow[]): JobRow[][] => [
+  ...grouped(rows, ({ body, history }) => body.length + (history?.length ?? 0), MAX_CHARS),
+];
 
 /** The text of jobs that wait in the due index, have no limit, and do not expire. */
 export function encode(rows: readonly JobRow[]): RetryText {

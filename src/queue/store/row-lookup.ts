@@ -46,9 +46,8 @@ export function withRows<T>({ sql, blocks, readAhead }: Places, keys: readonly n
   }
 }
 
-export function completedByKey(store: Pick<JobStore, 'sql' | 'archive'>, key: number): ArchivedJob | undefined {
-  return completedByKeys(store, [key]).get(key);
-}
+export const completedByKey = (store: Pick<JobStore, 'sql' | 'archive'>, key: number): ArchivedJob | undefined =>
+  completedByKeys(store, [key]).get(key);
 
 export function completedByKeys(store: Pick<JobStore, 'sql' | 'archive'>, keys: readonly number[]) {
   const found = new Map<number, ArchivedJob>();

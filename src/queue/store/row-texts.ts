@@ -30,9 +30,8 @@ export function historyText(history: JobHistory): string {
   return JSON.stringify({ ...history, error: brief });
 }
 
-function isSameFailure(a: JobErrorEntry, b: JobErrorEntry): boolean {
-  return a.attempt === b.attempt && a.occurred_at === b.occurred_at;
-}
+const isSameFailure = (a: JobErrorEntry, b: JobErrorEntry): boolean =>
+  a.attempt === b.attempt && a.occurred_at === b.occurred_at;
 
 const isObject = (value: unknown): value is object =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -43,14 +42,11 @@ function readObject(json: string, parse?: (text: string) => unknown): object | u
 }
 
 /** Parses the body column; undefined when it cannot be read. */
-export function readableBody(row: Pick<JobRow, 'body'>): JobBody | undefined {
-  return readObject(row.body, parseExactly) as JobBody | undefined;
-}
+export const readableBody = (row: Pick<JobRow, 'body'>): JobBody | undefined =>
+  readObject(row.body, parseExactly) as JobBody | undefined;
 
 /** Parses the body column. An unreadable one counts as a job without arguments. */
-export function bodyOf(row: Pick<JobRow, 'body' | 'type'>): JobBody {
-  return readableBody(row) ?? emptyBody(row.type);
-}
+export const bodyOf = (row: Pick<JobRow, 'body' | 'type'>): JobBody => readableBody(row) ?? emptyBody(row.type);
 
 /** Whose job it is. Of a row of a block without its body, the block has it. */
 export function groupOfRow({ group, body }: Pick<JobRow, 'group' | 'body'>): string | undefined {
@@ -62,8 +58,7 @@ export function groupOfRow({ group, body }: Pick<JobRow, 'group' | 'body'>): str
 }
 
 /** Does the next claim continue an attempt whose start was counted already? */
-export function isBegun(row: Pick<JobRow, 'attempt' | 'history'>): boolean {
-  return row.history?.includes('"begun":') === true && historyOf(row).begun === row.attempt + 1;
-}
+export const isBegun = (row: Pick<JobRow, 'attempt' | 'history'>): boolean =>
+  row.history?.includes('"begun":') === true && historyOf(row).begun === row.attempt + 1;
 
 export const emptyBody = (type: string): JobBody => ({ type, args: [], meta: {} });

@@ -45,13 +45,11 @@ export interface ArchivedJob {
   l?: LogLine[];
 }
 
-export function idOf(route: number, row: { alias: string | null; created_at: number; key: number }): string {
-  return row.alias ?? mintId(row.created_at, route, row.key);
-}
+export const idOf = (route: number, row: { alias: string | null; created_at: number; key: number }): string =>
+  row.alias ?? mintId(row.created_at, route, row.key);
 
-export function idOfArchived(route: number, job: Pick<ArchivedJob, 'k' | 'a' | 'at'>): string {
-  return idOf(route, { alias: job.a ?? null, created_at: job.at[0], key: job.k });
-}
+export const idOfArchived = (route: number, job: Pick<ArchivedJob, 'k' | 'a' | 'at'>): string =>
+  idOf(route, { alias: job.a ?? null, created_at: job.at[0], key: job.k });
 
 export function stateOf(row: Pick<JobRow, 'state' | 'due_at' | 'attempt'>, active: boolean, now: number): JobState {
   if (row.state === STATE.pending) return 'pending';
@@ -63,24 +61,20 @@ export function stateOf(row: Pick<JobRow, 'state' | 'due_at' | 'attempt'>, activ
 }
 
 /** When the job became available, epoch ms. */
-export function availableSince({ enqueued_at, due_at }: Pick<JobRow, 'enqueued_at' | 'due_at'>): number {
-  return Math.max(enqueued_at, due_at ?? 0);
-}
+export const availableSince = ({ enqueued_at, due_at }: Pick<JobRow, 'enqueued_at' | 'due_at'>): number =>
+  Math.max(enqueued_at, due_at ?? 0);
 
 /** The place of a waiting job among those of its priority, epoch ms. */
-export function placeOf({ enqueued_at, due_at }: Pick<JobRow, 'enqueued_at' | 'due_at'>): number {
-  return due_at ?? enqueued_at;
-}
+export const placeOf = ({ enqueued_at, due_at }: Pick<JobRow, 'enqueued_at' | 'due_at'>): number =>
+  due_at ?? enqueued_at;
 
 /** Has the job's time to start passed? @param now epoch ms */
-export function isTooLate({ expires_at }: Pick<JobRow, 'expires_at'>, now: number): boolean {
-  return expires_at !== null && expires_at <= now;
-}
+export const isTooLate = ({ expires_at }: Pick<JobRow, 'expires_at'>, now: number): boolean =>
+  expires_at !== null && expires_at <= now;
 
 /** Does the job wait because its handler snoozed it? A later claim ends that, and so does any other new time. */
-export function isSnoozed(row: Pick<JobRow, 'state' | 'due_at' | 'claims'>, { snoozed }: JobHistory): boolean {
-  return row.state === STATE.waiting && snoozed?.claim === row.claims && snoozed.until === row.due_at;
-}
+export const isSnoozed = (row: Pick<JobRow, 'state' | 'due_at' | 'claims'>, { snoozed }: JobHistory): boolean =>
+  row.state === STATE.waiting && snoozed?.claim === row.claims && snoozed.until === row.due_at;
 
 export function recordOf(
   row: JobRow,

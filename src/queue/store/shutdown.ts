@@ -4,9 +4,7 @@ let until = Number.NEGATIVE_INFINITY;
 let calls = 0;
 
 /** Until when no queue of this process hands out jobs, epoch ms. */
-export function restsUntil(): number {
-  return until;
-}
+export const restsUntil = (): number => until;
 
 /** No queue of this process hands out jobs before `at`, epoch ms. @returns calls to handlers under way */
 export function rest(at: number): number {

@@ -52,13 +52,9 @@ export function mustPrune(q: Watched): boolean {
   return needsPruning(q);
 }
 
-function needsPruning(q: Watched): boolean {
-  return q.store.storage.bytes > PRUNE_FROM * q.config.maxStorageBytes;
-}
+const needsPruning = (q: Watched): boolean => q.store.storage.bytes > PRUNE_FROM * q.config.maxStorageBytes;
 
-export function isPruned(q: Watched): boolean {
-  return q.store.storage.measure() <= PRUNE_TO * q.config.maxStorageBytes;
-}
+export const isPruned = (q: Watched): boolean => q.store.storage.measure() <= PRUNE_TO * q.config.maxStorageBytes;
 
 export function storageUse(q: Watched): StorageUse {
   const bytes = q.store.storage.measure();
@@ -67,9 +63,7 @@ export function storageUse(q: Watched): StorageUse {
   return { bytes, max_bytes, state };
 }
 
-function isFull(q: Watched): boolean {
-  return q.store.storage.bytes > REFUSE_FROM * q.config.maxStorageBytes;
-}
+const isFull = (q: Watched): boolean => q.store.storage.bytes > REFUSE_FROM * q.config.maxStorageBytes;
 
 /** The code of the refusal: a client that must not lose the job sends it again. */
 export const STORAGE_FULL = 'storage_full';

@@ -35,9 +35,8 @@ export const UNDOES_NONE = `NOT (type LIKE '%${UNDO_SUFFIX}'
   AND CASE WHEN json_valid(body) THEN body ->> '$.meta.${UNDO_OF}' END IS NOT NULL)`;
 
 /** Does this job undo another one? @param row its body may be left out */
-export function undoesOther(q: Stored, row: JobRow): boolean {
-  return row.type.endsWith(UNDO_SUFFIX) && undoneBy(rowByKey(q.store, row.key) ?? row) !== undefined;
-}
+export const undoesOther = (q: Stored, row: JobRow): boolean =>
+  row.type.endsWith(UNDO_SUFFIX) && undoneBy(rowByKey(q.store, row.key) ?? row) !== undefined;
 
 /** The id of the job whose steps this one undoes; undefined: it is not an undo job. */
 export function undoneBy(row: Pick<JobRow, 'type' | 'body'>): string | undefined {

@@ -38,8 +38,8 @@ import { storageUse } from '../store/storage';
 const hasEnded = (view: JobView): boolean => TERMINAL_STATES.includes(view.record.state);
 
 /** Resolves when the job ends, or after `ms`. */
-function nextEnd(events: EventLog, jobId: string, ms: number): Promise<void> {
-  return new Promise((resolve) => {
+const nextEnd = (events: EventLog, jobId: string, ms: number): Promise<void> =>
+  new Promise((resolve) => {
     const finish = () => {
       clearTimeout(timer);
       stop();
@@ -50,7 +50,6 @@ function nextEnd(events: EventLog, jobId: string, ms: number): Promise<void> {
       if (published.some(({ type, subject }) => subject === jobId && ENDS.has(type))) finish();
     });
   });
-}
 
 /**
  * Reads a job, waiting until it has ended or `deadline` (epoch ms). @param read the job as it is now
@@ -72,8 +71,8 @@ async function awaitEnd(
   }
 }
 
-function pruned(jobId: string) {
-  return new ApiError({
+const pruned = (jobId: string) =>
+  new ApiError({
     status: 410,
     code: 'result_pruned',
     message: `Job ${jobId} has ended and is not kept.`,
@@ -81,7 +80,6 @@ function pruned(jobId: string) {
     details: { job_id: jobId },
     hint: 'Such jobs are not kept; raise the retention of the job or its queue to read their results.',
   }).data;
-}
 
 /** For a queue that does not exist. */
 const noActivity = (): QueueActivity => ({

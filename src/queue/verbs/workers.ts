@@ -29,13 +29,12 @@ import { recordStep, stepPartsOf, stepsOf } from '../jobs/steps';
 import { streamPage, streamsOf } from '../jobs/streams';
 import type { QueueLife } from '../life';
 
-async function reportTo(
+const reportTo = async (
   { engine }: QueueLife,
   reports: readonly Report[],
   mostTold: number,
-): Promise<Outcome<Reported>[]> {
-  return engine ? engine.pull.report(reports, mostTold) : reports.map(({ job_id }) => noJob(job_id));
-}
+): Promise<Outcome<Reported>[]> =>
+  engine ? engine.pull.report(reports, mostTold) : reports.map(({ job_id }) => noJob(job_id));
 
 export const WORKER_VERBS = {
   claim: (life, request: ClaimRequest) => life.claim(request),

@@ -173,16 +173,13 @@ const READ: Record<AlertRule['metric'], (q: Stored & Observed, now: number) => R
   },
 };
 
-function statesOf({ store: { sql } }: Stored): States {
-  return readFact<States>(sql, ALERTS) ?? {};
-}
+const statesOf = ({ store: { sql } }: Stored): States => readFact<States>(sql, ALERTS) ?? {};
 
-function alertMessages({ q, write, others }: Host): MessageKind {
-  return posted(q.store.outbox, write, {
+const alertMessages = ({ q, write, others }: Host): MessageKind =>
+  posted(q.store.outbox, write, {
     kind: ALERT,
     send: async (rule, [{ data }], taken) => {
       await others.noteAlert(rule, JSON.parse(data) as AlertState);
       await taken(() => undefined);
     },
   });
-}

@@ -109,9 +109,8 @@ export function abortTask(q: Stored & Woken, id: string, action: BulkAction, now
   return viewOf(task, true);
 }
 
-export function openTasks(q: Stored): string[] {
-  return rows<{ id: string }>(q.store.sql, 'SELECT id FROM tasks WHERE done_at IS NULL').map(({ id }) => id);
-}
+export const openTasks = (q: Stored): string[] =>
+  rows<{ id: string }>(q.store.sql, 'SELECT id FROM tasks WHERE done_at IS NULL').map(({ id }) => id);
 
 /** Does the next step of an operation. @returns whether it is done */
 export function stepTask(q: QueueParts, id: string, now: number): boolean {
@@ -178,18 +177,14 @@ function count(task: Task, item: BulkItem | undefined): void {
   list(task, item, told);
 }
 
-function isListed({ items }: Task): boolean {
-  return items !== undefined && items.length < MAX_ITEMS;
-}
+const isListed = ({ items }: Task): boolean => items !== undefined && items.length < MAX_ITEMS;
 
 /** @param always also beyond the limit */
 function list(task: Task, item: BulkItem, always = false): void {
   if (always || isListed(task)) task.items?.push(item);
 }
 
-function doneTo(q: Named, job: ArchivedJob): BulkItem {
-  return { job_id: idOfArchived(q.route, job), status: 'done' };
-}
+const doneTo = (q: Named, job: ArchivedJob): BulkItem => ({ job_id: idOfArchived(q.route, job), status: 'done' });
 
 /** A step has failed with a defect; after several in a row the operation is given up. @returns whether it is */
 export function noteFailure(q: Stored, id: string, now: number): boolean {
@@ -217,6 +212,5 @@ export function forgetMoment(q: Stored): number | undefined {
 }
 
 /** When the first remembered operation finished. There are few, so all are looked through. */
-function oldestTask(q: Stored): number | undefined {
-  return q.store.sql.exec<{ at: number | null }>('SELECT min(done_at) AS at FROM tasks').one().at ?? undefined;
-}
+const oldestTask = (q: Stored): number | undefined =>
+  q.store.sql.exec<{ at: number | null }>('SELECT min(done_at) AS at FROM tasks').one().at ?? undefined;

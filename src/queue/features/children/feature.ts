@@ -126,13 +126,13 @@ const itemsIn = ({ data }: { data: string }) => JSON.parse(data) as unknown[];
 const together = { most: MAX_REACHED, itemsIn: (message: { data: string }) => itemsIn(message).length };
 
 /** Items for a queue, each about one job, that reach it wherever it is now. */
-function forwarded<T>(
+const forwarded = <T>(
   { q, write, others }: Host,
   kind: string,
   idOf: (item: T) => string,
   send: ToJobs<T>,
-): MessageKind {
-  return posted(q.store.outbox, write, {
+): MessageKind =>
+  posted(q.store.outbox, write, {
     kind,
     together,
     send: async (queue, messages, taken) => {
@@ -140,4 +140,3 @@ function forwarded<T>(
       await taken(() => undefined);
     },
   });
-}

@@ -61,8 +61,8 @@ export class CronFeature implements Feature {
 }
 
 /** Fires that other queues must be asked about: the oldest of each entry. They follow from the entries. */
-function acrossFires({ q, write, others }: Host): MessageKind {
-  return derived({
+const acrossFires = ({ q, write, others }: Host): MessageKind =>
+  derived({
     kind: 'fire of cron',
     open: () => q.store.crons.across(),
     deliver: async (name) => {
@@ -73,7 +73,6 @@ function acrossFires({ q, write, others }: Host): MessageKind {
       await write((now) => noteAnswer(q, name, fire.pending, outcome, now));
     },
   });
-}
 
 function movedCrons({ q, write, others }: Host): MessageKind {
   return posted(q.store.outbox, write, {

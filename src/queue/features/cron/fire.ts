@@ -109,9 +109,7 @@ function noteSkip(q: Observed, { definition, run }: CronView, skip: CronSkip): v
 /** Fires of one entry that may wait for the previous job. */
 const MAX_WAITING = 100;
 
-export function dueCrons(q: Stored, now: number): string[] {
-  return q.store.crons.due(now, q.store.turn.share);
-}
+export const dueCrons = (q: Stored, now: number): string[] => q.store.crons.due(now, q.store.turn.share);
 
 /** Fires a due entry. One row written, besides the job's. @returns how often @throws {ApiError} 503: try again later */
 export function fireCron(q: QueueParts, name: string, now: number): number {
@@ -162,9 +160,8 @@ function goOn(q: Woken, entry: CronView, now: number): void {
   if (run.next_at === undefined) setNext(q, entry, nextFire(scheduleOf(definition, run.anchor), now));
 }
 
-function isUsedUp({ definition, run }: CronView): boolean {
-  return definition.limit !== undefined && run.fires + run.waiting.length + run.across.length >= definition.limit;
-}
+const isUsedUp = ({ definition, run }: CronView): boolean =>
+  definition.limit !== undefined && run.fires + run.waiting.length + run.across.length >= definition.limit;
 
 function applyOverlap(q: QueueParts, entry: CronView, tick: number, now: number): void {
   const { run } = entry;
@@ -205,9 +202,8 @@ function cancelIfRunning(q: QueueParts, id: string, now: number): void {
 }
 
 /** An id that names this queue, for finding the job, and that the queue never mints itself. */
-function freshId(q: Named, now: number): string {
-  return mintId(now, q.route, FIRST_CHOSEN + (decodeId(uuidv7()).key % FIRST_CHOSEN));
-}
+const freshId = (q: Named, now: number): string =>
+  mintId(now, q.route, FIRST_CHOSEN + (decodeId(uuidv7()).key % FIRST_CHOSEN));
 
 function fire(q: QueueParts, entry: CronView, tick: number, now: number): void {
   const { definition, run } = entry;
@@ -253,9 +249,7 @@ export function mustReadCron(q: Stored, name: string): CronView {
   return entry;
 }
 
-export function noSuchCron(name: string): ApiError {
-  return notFound('cron', name, 'GET /ojs/v1/cron lists all entries.');
-}
+export const noSuchCron = (name: string): ApiError => notFound('cron', name, 'GET /ojs/v1/cron lists all entries.');
 
 export function acrossJobs(q: Stored, name: string): { pending: CronAcross; job: NewJob }[] {
   const entry = q.store.crons.read(name);

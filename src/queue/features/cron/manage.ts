@@ -69,9 +69,7 @@ export function putCron(q: StoredQueue & Woken, request: PutCron, now: number): 
   return { ...entry, created: before === undefined && request.run === undefined };
 }
 
-function same(a: CronDefinition, b: CronDefinition): boolean {
-  return JSON.stringify(a) === JSON.stringify(b);
-}
+const same = (a: CronDefinition, b: CronDefinition): boolean => JSON.stringify(a) === JSON.stringify(b);
 
 function newRun(definition: CronDefinition, now: number): CronRun {
   const first = definition.enabled ? nextFire(scheduleOf(definition, now), now) : undefined;
@@ -194,14 +192,11 @@ export function cronHistory(
   };
 }
 
-function changedMeanwhile(name: string) {
-  return conflict(`Cron ${name} was changed, moved or deleted meanwhile.`, {
+const changedMeanwhile = (name: string) =>
+  conflict(`Cron ${name} was changed, moved or deleted meanwhile.`, {
     resource_type: 'cron',
     resource_id: name,
   });
-}
 
 /** The entry with this name, also while it is on its way to another queue. @throws {ApiError} 404 */
-export function readCron(q: Stored, name: string): CronView {
-  return leavingCron(q, name) ?? mustReadCron(q, name);
-}
+export const readCron = (q: Stored, name: string): CronView => leavingCron(q, name) ?? mustReadCron(q, name);

@@ -102,6 +102,5 @@ export function importParts(q: QueueParts, request: ImportRequest, now: number):
   return { ...plan, id_rows: restoration.id_rows };
 }
 
-function isLike(job: StoredJob, other: StoredJob | undefined): boolean {
-  return other?.due_at !== undefined && other.due_at === job.due_at && other.priority === job.priority;
-}
+const isLike = (job: StoredJob, other: StoredJob | undefined): boolean =>
+  other?.due_at !== undefined && other.due_at === job.due_at && other.priority === job.priority;

@@ -56,9 +56,11 @@ export function beginRemoval(q: StoredQueue & Woken, request: RemovalRequest, no
   return viewRemoval(q.config.removal);
 }
 
-export function viewRemoval({ strategy, jobs_affected }: Removal): RemovalView {
-  return { strategy, jobs_affected, state: 'deleting' };
-}
+export const viewRemoval = ({ strategy, jobs_affected }: Removal): RemovalView => ({
+  strategy,
+  jobs_affected,
+  state: 'deleting',
+});
 
 function openJobs(q: StoredQueue, now: number): number {
   const { counts } = stats(q, now);
@@ -74,9 +76,7 @@ export function canGoOn(q: Stored & Configured): boolean {
   return readyToEmpty(q) || (strategy === 'move' && (moving !== undefined || canSetAside(q)));
 }
 
-function canSetAside(q: Stored): boolean {
-  return !isHeldUp(q) && nextToMove(q).length > 0;
-}
+const canSetAside = (q: Stored): boolean => !isHeldUp(q) && nextToMove(q).length > 0;
 
 // An undecided batch may have promised to replace one. A job that waits for others knows them once these have begun.
 const isHeldUp = ({ store: { outbox } }: Stored) => outbox.has(SHARE) || outbox.has(RUN);
@@ -133,9 +133,8 @@ function nextToMove(q: Stored): Pick<JobRow, 'key' | 'state'>[] {
 }
 
 /** The first of these in the order of enqueue: in the target, jobs of one moment have the order in which they come. */
-function inOrder<T extends Pick<JobRow, 'key'>>(rows: T[]): T[] {
-  return rows.sort((a, b) => sequenceOf(a.key) - sequenceOf(b.key)).slice(0, STEP);
-}
+const inOrder = <T extends Pick<JobRow, 'key'>>(rows: T[]): T[] =>
+  rows.sort((a, b) => sequenceOf(a.key) - sequenceOf(b.key)).slice(0, STEP);
 
 function* waitingInBlocks({ store: { blocks, leases } }: Stored) {
   for (const { key, state, body } of blocks.all()) {

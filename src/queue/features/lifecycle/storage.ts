@@ -53,9 +53,7 @@ const ENDED = [
 ] as const;
 
 /** Does the queue's retention remove jobs with this end at all? */
-function isBounded({ config }: Configured, end: End): boolean {
-  return config.retentionMs(end) < Number.POSITIVE_INFINITY;
-}
+const isBounded = ({ config }: Configured, end: End): boolean => config.retentionMs(end) < Number.POSITIVE_INFINITY;
 
 /** Is there anything that may be removed before its time? */
 function mayPrune(q: Stored & Configured, now: number): boolean {

@@ -7,9 +7,7 @@ import { waitingUnder } from './waiting';
 
 const MAX_KEYS = 10_000;
 
-export function limitKeys(q: Stored): string[] {
-  return [...new Set(q.store.limiters.known(MAX_KEYS).map(plainKey))].sort();
-}
+export const limitKeys = (q: Stored): string[] => [...new Set(q.store.limiters.known(MAX_KEYS).map(plainKey))].sort();
 
 /** Those of these keys that are known, in each scope. */
 export function rateLimits(q: Named & Stored, keys: readonly string[], now: number): RateLimitView[] {

@@ -59,8 +59,8 @@ export async function messagesWith(
  * message; the others continue in a message of their own, under another key. A message is written before it is sent, so
  * the one that it replaces cannot come back, even if the refusal would not be repeated.
  */
-export function childMessages({ q, write, others }: Host): MessageKind {
-  return posted(q.store.outbox, write, {
+export const childMessages = ({ q, write, others }: Host): MessageKind =>
+  posted(q.store.outbox, write, {
     kind: CHILDREN,
     send: async (address, [{ data }], taken) => {
       const message = JSON.parse(data) as ChildrenMessage;
@@ -86,7 +86,6 @@ export function childMessages({ q, write, others }: Host): MessageKind {
       }
     },
   });
-}
 
 /** Enqueues each of these jobs that is accepted now. @returns those that must be sent again @throws if all must */
 async function leftOf(

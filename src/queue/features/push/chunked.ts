@@ -13,9 +13,8 @@ import type { PushTarget } from './target';
 export const chunksName = (target: Pick<PushTarget, 'id'>): string => `push ${target.id}`;
 
 /** What is gathered for a target, if it takes chunks and was asked for work. */
-export function gatheredFor(q: Stored, target: PushTarget): ChunkScan | undefined {
-  return q.store.cursors.chunks.get(chunksName(target));
-}
+export const gatheredFor = (q: Stored, target: PushTarget): ChunkScan | undefined =>
+  q.store.cursors.chunks.get(chunksName(target));
 
 /** Could a chunk start at a target, as far as is known without reading? */
 export function hasChunk(q: StoredQueue, target: PushTarget, now: number): boolean {

@@ -4,11 +4,8 @@ import { mayNameUrl } from '../../store/columns';
 import type { JobRow } from '../../store/job-row';
 import { bodyOf } from '../../store/row-texts';
 
-export function urlOf(row: JobRow): string | undefined {
-  return mayNameUrl(row.body) ? bodyOf(row).target_url : undefined;
-}
+export const urlOf = (row: JobRow): string | undefined => (mayNameUrl(row.body) ? bodyOf(row).target_url : undefined);
 
 /** The target of a job; undefined without one. A job with a URL has no other, even where that is no longer allowed. */
-export function targetOf(targets: readonly TargetConfig[], queue: string, row: JobRow): TargetConfig | undefined {
-  return targetFor(targets, queue, row.type, urlOf(row));
-}
+export const targetOf = (targets: readonly TargetConfig[], queue: string, row: JobRow): TargetConfig | undefined =>
+  targetFor(targets, queue, row.type, urlOf(row));

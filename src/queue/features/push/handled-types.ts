@@ -109,6 +109,4 @@ export class HandledTypes implements Handlers {
   }
 }
 
-function quoted(type: string): string {
-  return JSON.stringify(quote(type));
-}
+const quoted = (type: string): string => JSON.stringify(quote(type));

@@ -180,9 +180,7 @@ export class CallRunner {
   }
 }
 
-function parentOf({ sent: { job } }: Passenger): Parent {
-  return { id: job.id, meta: job.meta };
-}
+const parentOf = ({ sent: { job } }: Passenger): Parent => ({ id: job.id, meta: job.meta });
 
 function withVerdict(target: PushTarget, { claimed, isOpen }: Passenger, outcome: AttemptOutcome): AttemptOutcome {
   if (outcome.kind === 'released' && outcome.release.attempt === 'goes_on') {

@@ -64,9 +64,8 @@ export interface Bound {
 }
 
 /** How many more calls to URLs the platform would not delay. */
-export function connectionsLeft(targets: readonly PushTarget[]): number {
-  return targets.reduce((left, { config, openCalls }) => left - (config.isRemote ? openCalls : 0), MAX_CONNECTIONS);
-}
+export const connectionsLeft = (targets: readonly PushTarget[]): number =>
+  targets.reduce((left, { config, openCalls }) => left - (config.isRemote ? openCalls : 0), MAX_CONNECTIONS);
 
 export class PushTarget {
   readonly health: TargetHealth;

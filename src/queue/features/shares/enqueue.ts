@@ -76,9 +76,11 @@ function showCancelled(job: EnqueuedJob | undefined, now: number): void {
 }
 
 /** The row as it will be once the batch is committed. */
-function committedRow(row: JobRow, { pending, dueAt }: PreparedJob): JobRow {
-  return { ...row, state: pending ? STATE.pending : STATE.waiting, due_at: pending ? null : dueAt };
-}
+const committedRow = (row: JobRow, { pending, dueAt }: PreparedJob): JobRow => ({
+  ...row,
+  state: pending ? STATE.pending : STATE.waiting,
+  due_at: pending ? null : dueAt,
+});
 
 export function commitJobs(q: QueueParts, jobs: readonly PreparedJob[], now: number): void {
   for (const { key, dueAt, pending, replaces = [], superseded } of jobs) {

@@ -58,9 +58,8 @@ export function beginMove(q: StoredQueue, id: string, request: MoveRequest, name
   return key;
 }
 
-function isSame(move: Move, { target, override }: MoveRequest): boolean {
-  return move.target === target && JSON.stringify(move.override) === JSON.stringify(override);
-}
+const isSame = (move: Move, { target, override }: MoveRequest): boolean =>
+  move.target === target && JSON.stringify(move.override) === JSON.stringify(override);
 
 /** The job of a decision as it travels; undefined when it is gone. */
 export function packedMove(q: Named & Stored, { key, override, at }: Move): MovedJob | undefined {
@@ -157,6 +156,4 @@ export function adoptMoved(
   return { job: found ? viewOf(q, found, now) : null };
 }
 
-function arrivalOf(job: MovedJob) {
-  return { jobs: 1, bytes: bodyBytes(job) };
-}
+const arrivalOf = (job: MovedJob) => ({ jobs: 1, bytes: bodyBytes(job) });

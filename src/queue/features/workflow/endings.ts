@@ -10,8 +10,8 @@ const MAX_ENDINGS = 100;
 
 const read = ({ data }: { data: string }) => JSON.parse(data) as Ending[];
 
-export function endingMessages({ q, write, others }: Host): MessageKind {
-  return posted(q.store.outbox, write, {
+export const endingMessages = ({ q, write, others }: Host): MessageKind =>
+  posted(q.store.outbox, write, {
     kind: ENDING,
     together: { most: MAX_ENDINGS, itemsIn: (message) => read(message).length },
     send: async (workflow, messages, taken) => {
@@ -23,4 +23,3 @@ export function endingMessages({ q, write, others }: Host): MessageKind {
       });
     },
   });
-}

@@ -30,9 +30,10 @@ export interface Offer {
 
 const NOTHING: Offer = { jobs: [], isClosed: false };
 
-function split(jobs: readonly Gathered[], isFirst: (job: Gathered) => boolean): [Gathered[], Gathered[]] {
-  return [jobs.filter(isFirst), jobs.filter((job) => !isFirst(job))];
-}
+const split = (jobs: readonly Gathered[], isFirst: (job: Gathered) => boolean): [Gathered[], Gathered[]] => [
+  jobs.filter(isFirst),
+  jobs.filter((job) => !isFirst(job)),
+];
 
 /** The jobs of one chunk, and those of the next ones, in order. */
 export class ChunkLane {

@@ -11,14 +11,12 @@ interface Gated {
 /** After these moves a job that has begun holds its group up. All others leave what it holds as it was. */
 const ENDS_ATTEMPT: ReadonlySet<Move> = new Set<Move>(['retry', 'giveBack', 'snooze', 'undoClaim']);
 
-export function priorityOf({ store: { gates } }: Gated, row: Pick<JobRow, 'priority' | 'group' | 'body'>): number {
-  return row.priority !== 0 && gates.isStrict ? gates.priorityOf(groupOfRow(row), row.priority) : row.priority;
-}
+export const priorityOf = ({ store: { gates } }: Gated, row: Pick<JobRow, 'priority' | 'group' | 'body'>): number =>
+  row.priority !== 0 && gates.isStrict ? gates.priorityOf(groupOfRow(row), row.priority) : row.priority;
 
 /** The group that a job holds up from its arrival on. */
-export function heldBy({ store: { gates } }: Gated, row: Pick<JobRow, 'group' | 'body'>): string | null {
-  return gates.isStrict ? (groupOfRow(row) ?? null) : null;
-}
+export const heldBy = ({ store: { gates } }: Gated, row: Pick<JobRow, 'group' | 'body'>): string | null =>
+  gates.isStrict ? (groupOfRow(row) ?? null) : null;
 
 /**
  * The group that a job holds up after a move: it has begun, or was claimed and did not start. A job that is locked

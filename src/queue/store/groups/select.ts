@@ -192,9 +192,8 @@ export function selectInTurns(
 }
 
 /** Do jobs of other groups count under its key, as far as its name shows? */
-function isShared({ limit_key: key }: JobRow, group: string | undefined): boolean {
-  return key !== null && group !== undefined && plainKey(key) !== group;
-}
+const isShared = ({ limit_key: key }: JobRow, group: string | undefined): boolean =>
+  key !== null && group !== undefined && plainKey(key) !== group;
 
 const NOTHING = { body: '' };
 
@@ -209,6 +208,8 @@ function sleeps(row: JobRow, now: number): row is JobRow & { due_at: number } {
   return row.due_at !== null && row.due_at > now;
 }
 
-function positionOf({ due_at, enqueued_at, attempt, key }: JobRow): Position {
-  return { at: due_at ?? enqueued_at, attempt, key };
-}
+const positionOf = ({ due_at, enqueued_at, attempt, key }: JobRow): Position => ({
+  at: due_at ?? enqueued_at,
+  attempt,
+  key,
+});

@@ -33,9 +33,7 @@ export function limiterOf(
   return limiter;
 }
 
-export function runningOf(q: Stored, key: string): number {
-  return q.store.leases.runningByKey.get(key) ?? 0;
-}
+export const runningOf = (q: Stored, key: string): number => q.store.leases.runningByKey.get(key) ?? 0;
 
 export function learn(q: Stored & Woken, policy: LimitPolicy, now: number): void {
   const { key, limits } = policy;
