@@ -26,7 +26,7 @@ import {
   valuesIn,
   type WranglerConfig,
 } from './project/wrangler-config';
-import { countKeys, misspelt } from './serve/variables';
+import { countKeys, hasLogin, misspelt } from './serve/variables';
 import { settingsLines } from './settings';
 
 export interface Check {
@@ -173,18 +173,22 @@ function variableChecks(config: WranglerConfig, folder: string): Check[] {
   return [...sources, ...local].flatMap(([source, values]) => {
     if (typeof values !== 'object' || values === null) return [];
     const warnings = misspelt(Object.keys(values)).map((text) => warned('variables', `${source}: ${text}`));
-    return [...warnings, ...keysChecks(source, (values as Record<string, unknown>).API_KEYS)];
+    return [...warnings, ...valueChecks(source, values as Record<string, unknown>)];
   });
 }
 
-function keysChecks(source: string, keys: unknown): Check[] {
-  try {
-    countKeys(keys);
-    return [];
-  } catch (error) {
-    const { message, hint } = failureOf(error);
-    return [failed('variables', `${source}: ${message}`, hint)];
-  }
+/** Values that the queue would refuse. A secret that is not among them stands elsewhere. */
+function valueChecks(source: string, { API_KEYS, LOGIN, LOGIN_SECRET }: Record<string, unknown>): Check[] {
+  const secret = LOGIN_SECRET ?? (JSON.stringify(LOGIN)?.includes('client_id') ? 'elsewhere' : undefined);
+  return [() => countKeys(API_KEYS), () => hasLogin(LOGIN, secret)].flatMap((read) => {
+    try {
+      read();
+      return [];
+    } catch (error) {
+      const { message, hint } = failureOf(error);
+      return [failed('variables', `${source}: ${message}`, hint)];
+    }
+  });
 }
 
 function dateCheck(config: WranglerConfig, env: string | undefined, wrangler: Wrangler | undefined): Check {

@@ -272,7 +272,7 @@ describe('tocsin doctor', () => {
     assert.match((await statuses()).configuration, /^ok .*also in env\.production/);
   });
 
-  it('names variables that are misspelt, and keys that cannot be read', async () => {
+  it('names variables that are misspelt, and keys and logins that cannot be read', async () => {
     worker(undefined, '[vars]\nAPI_KEY = "k"\n');
     assert.match((await statuses()).variables, /^warn wrangler\.toml: .*API_KEY is not known.*API_KEYS/);
     worker();
@@ -280,6 +280,12 @@ describe('tocsin doctor', () => {
     const { variables } = await statuses();
     assert.match(variables, /^fail \.dev\.vars: API_KEYS: entry 0 has an unknown member.*"role"/);
     assert.doesNotMatch(variables, /sesame/);
+    const login = { issuer: 'https://id.example', audience: 'a', roles: { claim: 'groups', viewer: ['*'] } };
+    const set = (given) => write('.dev.vars', `LOGIN='${JSON.stringify(given)}'\n`);
+    set({ ...login, role: {} });
+    assert.match((await statuses()).variables, /^fail \.dev\.vars: LOGIN: .*"roles"/);
+    set({ ...login, client_id: 'its secret is no variable' });
+    assert.equal((await statuses()).variables, undefined);
   });
 
   it('looks at the queue alone where there is no project', async () => {

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
 import { load } from './cli.mjs';
 
-const { clusterWarning, configText, countKeys, misspelt, planWorkers, quote, readVariables } = await load(
+const { clusterWarning, configText, countKeys, hasLogin, misspelt, planWorkers, quote, readVariables } = await load(
   ...['serve/cluster.ts', 'serve/config.ts', 'serve/plan.ts', 'serve/variables.ts'],
 );
 
@@ -146,6 +146,19 @@ describe('the variables of tocsin serve', () => {
     for (const wrong of ['[{', '[{"key":"k","rolle":"viewer"}]', '{"key":"k","role":"viewer"}', '[]']) {
       assert.throws(() => countKeys(wrong), /API_KEYS: /);
     }
+  });
+
+  it('say whether people log in', () => {
+    const given = { issuer: 'https://id.example', audience: 'tocsin', roles: { claim: 'groups', viewer: ['staff'] } };
+    const withClient = JSON.stringify({ ...given, client_id: 'c' });
+    assert.equal(hasLogin(undefined, undefined), false);
+    assert.equal(hasLogin(JSON.stringify(given), undefined), true);
+    assert.equal(hasLogin(withClient, 'secret'), true);
+    assert.throws(() => hasLogin(withClient, undefined), /LOGIN: .*LOGIN_SECRET/);
+    assert.throws(
+      () => hasLogin(JSON.stringify({ ...given, rolls: {} }), undefined),
+      /LOGIN: rolls is not known.*"roles"/,
+    );
   });
 
   it('are warned of where a name is nearly that of one of the queue', () => {

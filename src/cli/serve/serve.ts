@@ -18,7 +18,7 @@ import { Log } from './log';
 import { findWorkerd } from './packages';
 import { planWorkers, type WorkersOptions } from './plan';
 import { Runtime } from './runtime';
-import { countKeys, misspelt, readVariables } from './variables';
+import { countKeys, hasLogin, misspelt, readVariables } from './variables';
 import type { ServedWorker } from './worker';
 
 export interface ServeOptions extends WorkersOptions, ClusterOptions {
@@ -54,14 +54,15 @@ export async function serve(terminal: Terminal, cwd: string, options: ServeOptio
   const variables = readVariables({ env: terminal.env, file: options.envFile, named: options.passEnv, ofRuntime });
   const cluster = clusterOf(options, variables.runtime);
   const { workers, table } = planWorkers(cwd, options, variables.queue.HANDLERS);
-  refusePlace(variables.queue.DATA_LOCATION ?? workers[0]?.vars.DATA_LOCATION);
+  const values: Record<string, unknown> = { ...workers[0]?.vars, ...variables.queue };
+  refusePlace(values.DATA_LOCATION);
   const { binary, version, newestDate } = findWorkerd();
   checkDates(workers, version, newestDate);
   if (table) variables.queue.HANDLERS = JSON.stringify(table);
-  const keys = countKeys(variables.queue.API_KEYS ?? workers[0]?.vars.API_KEYS);
+  const keys = countKeys(values.API_KEYS);
   const named = [...Object.keys(variables.shared), ...Object.keys(workers[0]?.vars ?? {})];
   for (const warning of misspelt(named)) log.warn(warning);
-  const isOpen = keys === 0 && !(variables.queue.LOGIN ?? workers[0]?.vars.LOGIN);
+  const isOpen = !hasLogin(values.LOGIN, values.LOGIN_SECRET) && keys === 0;
   if (isOpen) openLoopback(variables.queue, options);
   const tls = tlsOf(options);
 

@@ -1,6 +1,7 @@
 /** The Workers' variables. Secrets come from environment or file, never from arguments or configurations. */
 import { parseEnv } from 'node:util';
 import { readApiKeys } from '../../access/access';
+import { readLoginSettings } from '../../access/login';
 import { nearMiss } from '../../job/near-miss';
 import { own } from '../../job/own';
 import { RETRY_VARIABLES } from '../../job/retry/variables';
@@ -61,11 +62,17 @@ export function readVariables({ env, file, named, ofRuntime = [] }: VariableSour
 }
 
 /** How many keys `API_KEYS` has, as the queue reads them. @throws {CliError} where it would refuse every call */
-export function countKeys(text: unknown): number {
+export const countKeys = (text: unknown): number => readAs('API_KEYS', () => readApiKeys(text).length);
+
+/** Is there a login, as the queue reads `LOGIN`? @throws {CliError} where it would refuse every call */
+export const hasLogin = (login: unknown, secret: unknown): boolean =>
+  readAs('LOGIN', () => readLoginSettings(login, secret) !== undefined);
+
+function readAs<T>(variable: string, read: () => T): T {
   try {
-    return readApiKeys(text).length;
+    return read();
   } catch (error) {
-    const hint = 'Correct the variable API_KEYS: the queue would refuse every call.';
+    const hint = `Correct the variable ${variable}: the queue would refuse every call.`;
     throw new CliError((error as Error).message, hint, 'invalid_configuration');
   }
 }
