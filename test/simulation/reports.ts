@@ -2,12 +2,12 @@
 import fc from 'fast-check';
 import type { AttemptOutcome, EndReport } from '../../src/job/attempt/outcome';
 import type { JobView } from '../../src/job/record';
-import { saveCheckpoint } from '../../src/queue/jobs/checkpoint';
 import { claim as claimJobs } from '../../src/queue/jobs/claim';
 import { heartbeat as sendHeartbeat } from '../../src/queue/jobs/heartbeat';
 import { reportProgress } from '../../src/queue/jobs/progress';
 import { settleReport } from '../../src/queue/jobs/report';
 import { signal as sendSignal } from '../../src/queue/jobs/snooze';
+import { saveCheckpoint } from '../../src/queue/jobs/steps';
 import type { ClaimRequest } from '../../src/rpc/workers';
 import { holds, same } from './agree';
 import type { Area } from './area';

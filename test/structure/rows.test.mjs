@@ -10,7 +10,7 @@ const SRC = fileURLToPath(new URL('../../src/', import.meta.url));
 /** Who writes these tables, and where the things of a row are parted: a row holds 2 MB. */
 const COLLECTED = {
   blocks: { writers: ['queue/store/block-table.ts'], parted: 'queue/store/block.ts' },
-  due_blocks: { writers: ['queue/store/due-blocks.ts'], parted: 'queue/store/block.ts' },
+  due_blocks: { writers: ['queue/store/blocks.ts'], parted: 'queue/store/block.ts' },
   retry_blocks: { writers: ['queue/store/retry-blocks.ts'], parted: 'queue/store/retry-text.ts' },
   // The others take jobs out of a row, or void the text of one that is over.
   archive: {

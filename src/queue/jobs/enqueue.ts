@@ -1,11 +1,14 @@
 /** Accepts all jobs or none. One written row for the jobs of a block, two for each other job. */
-import { atIndex, duplicate, invalidRequest } from '../../job/errors';
+
+import { recallAnswer, rememberAnswer } from '../../durable/inbox';
+import { atIndex, duplicate, invalidRequest, type Outcome, outcomeOf } from '../../job/errors';
 import { decodeId, FIRST_CHOSEN, isUuidV7, routeOf, sequenceOf } from '../../job/ids';
+import { charsToTell, MAX_EXISTING_CHARS, tooMuchToTell } from '../../job/message';
 import type { JobView, NewJob } from '../../job/record';
 import type { RetryLayers } from '../../job/retry/resolve';
 import { checkRetry } from '../../job/retry/validate';
 import { isEarlierEntry, type Placement } from '../../job/unique/conflicts';
-import type { EnqueuedJob, EnqueueReceipt } from '../../rpc/receipts';
+import type { EachReceipt, EnqueuedJob, EnqueueReceipt, IdempotencyKey } from '../../rpc/receipts';
 import { find, viewOf, viewOfRow } from '../read/find';
 import { MAX_GAP } from '../store/block';
 import { mayWaitInLine } from '../store/columns';
@@ -19,7 +22,7 @@ import { recordOf } from '../store/rows';
 import { type Arrival, isBounded, makeRoom, pressureOf } from './backpressure';
 import { type Accumulated, cancelKey, existingJob, QueueConflicts, type StoredJob } from './conflicts';
 import { hasDeparted } from './departed-ids';
-import { makeGroupRoom } from './group-room';
+import { hasBoundedGroups, makeGroupRoom } from './group-room';
 import { checkType, refuseNewcomers } from './may-enqueue';
 import { receiptOf, receiptOfAccumulated, receiptOfEarlier, receiptOfExisting, refuseTooMuchToTell } from './receipt';
 import { refuseMisfit } from './schema-misfits';
@@ -77,7 +80,7 @@ function checkId(q: StoredQueue, id: string, now: number): void {
 }
 
 /** The decision about each job, and what may be tidied up afterwards. */
-export interface EnqueuePlan {
+interface EnqueuePlan {
   placements: Placement<StoredJob>[];
   accumulated: readonly Accumulated[];
   tidy(): void;
@@ -270,3 +273,52 @@ export const rowOf = (job: NewJob, now: number): NewRow => ({
   ...{ alias: job.id ?? null, type: job.type, priority: job.priority, attempt: 0, claims: 0 },
   ...{ created_at: now, enqueued_at: now, expires_at: job.expiresAt ?? null, body: job.body, history: null },
 });
+
+/**
+ * Enqueues each job on its own; a refusal leaves nothing behind. @param mayDrop may old jobs go, if so configured?
+ * @throws {ApiError} 409 when the key was used for another request
+ */
+export function enqueueEach(
+  q: QueueParts,
+  jobs: readonly NewJob[],
+  idempotency: IdempotencyKey | undefined,
+  now: number,
+  mayDrop = true,
+): EachReceipt {
+  const remembered = idempotency && recallAnswer<EachReceipt>(q.store.inbox, idempotency, now);
+  if (remembered) return { ...remembered, replayed: true };
+  let told = 0;
+  const warnings = new Set<string>();
+  const asTold = (enqueued: EnqueuedJob): EnqueuedJob => {
+    if (enqueued.warning !== undefined && warnings.has(enqueued.warning)) delete enqueued.warning;
+    else if (enqueued.warning !== undefined) warnings.add(enqueued.warning);
+    if (!enqueued.deduplicated) return enqueued;
+    const chars = told + charsToTell(enqueued.record);
+    if (chars > MAX_EXISTING_CHARS) throw tooMuchToTell(chars);
+    told = chars;
+    return enqueued;
+  };
+  const outcomes: Outcome<EnqueuedJob>[] = [];
+  for (let at = 0; at < jobs.length; at = outcomes.length) {
+    const run = accumulating(jobs, at);
+    // Where room is scarce each has its own.
+    const together =
+      run.length > 1 && !isBounded(q) && !hasBoundedGroups(q)
+        ? outcomeOf(() => enqueue(q, run, now, mayDrop).jobs.map(asTold))
+        : undefined;
+    const told = together?.ok
+      ? together.value.map((value): Outcome<EnqueuedJob> => ({ ok: true, value }))
+      : run.map((job) => outcomeOf(() => asTold(enqueue(q, [job], now, mayDrop).jobs[0] as EnqueuedJob)));
+    outcomes.push(...told);
+  }
+  const receipt: EachReceipt = { outcomes };
+  if (idempotency && outcomes.some(({ ok }) => ok)) rememberAnswer(q.store.inbox, idempotency, receipt, now);
+  return receipt;
+}
+
+/** Jobs from this place on that may become one: a row is written once for all of them. Else the job in this place. */
+function accumulating(jobs: readonly NewJob[], from: number): readonly NewJob[] {
+  let to = from;
+  while (jobs[to]?.unique?.on_conflict === 'accumulate') to++;
+  return jobs.slice(from, Math.max(to, from + 1));
+}

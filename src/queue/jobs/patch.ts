@@ -1,5 +1,4 @@
 /** Changes a waiting job: start, place, retry policy, retention. One row, two when its due index entry changes. */
-
 import { mustBeAfterStart } from '../../job/envelope/option-readers';
 import { invalidPolicy, mayNotShorten } from '../../job/errors';
 import { groupOf } from '../../job/group';
@@ -124,3 +123,17 @@ function setMember<K extends keyof JobBody>(body: JobBody, name: K, value: JobBo
 
 const sameRow = (a: JobRow, b: JobRow): boolean =>
   (['priority', 'due_at', 'expires_at', 'body'] as const).every((name) => a[name] === b[name]);
+
+/** `pending` → `available`, or `scheduled` when its time has not come. @throws {ApiError} 404, 409 */
+export function activate(q: QueueParts, id: string, now: number): JobView {
+  const { row } = movable(q, id, mustFind(q, id), 'activate', ', not pending.', now);
+  const availableAt = Math.max(now, bodyOf(row).scheduled_at ?? now);
+  const after = move(q, row, 'activate', { state: STATE.waiting, enqueued_at: now, availableAt }, now);
+  return viewOfRow(q, after, now);
+}
+
+/** A job that waits, for its time, its retry or to be activated, becomes available now. @throws {ApiError} 404, 409 */
+export function runNow(q: QueueParts, id: string, now: number): JobView {
+  if (mustFind(q, id).row?.state === STATE.pending) activate(q, id, now);
+  return patch(q, { id, scheduled_at: null }, now);
+}

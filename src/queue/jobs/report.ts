@@ -3,18 +3,25 @@
  * the dispatcher has just recorded, get the stored outcome. One late report counts: the success of a timed-out pushed
  * attempt while its job waits for the next.
  */
-import type { EndReport } from '../../job/attempt/outcome';
+import { type EndReport, isEnd, type NoteReport } from '../../job/attempt/outcome';
+import { utf8Bytes } from '../../job/bytes';
+import { type Outcome, outcomeOf } from '../../job/errors';
+import { decodeId } from '../../job/ids';
 import type { JobView } from '../../job/record';
-import type { AttemptName, Reported } from '../../rpc/workers';
-import { find, mustFindForReport, viewOfArchived, viewOfRow } from '../read/find';
+import type { StepRecord } from '../../job/steps';
+import type { AttemptName, Report, Reported } from '../../rpc/workers';
+import { find, mustFindForReport, viewOf, viewOfArchived, viewOfRow } from '../read/find';
 import { type Active, ranBy } from '../store/active';
 import type { EndedAttempt } from '../store/attempts';
 import { type JobRow, STATE } from '../store/job-row';
 import type { Named, QueueParts, Stored } from '../store/parts';
+import { withRows } from '../store/row-lookup';
 import { historyOf } from '../store/row-texts';
 import { type ArchivedJob, idOf, idOfArchived, stateOf } from '../store/rows';
 import { lateAttempt, type Random, undoClaim } from './end-attempt';
-import { fence, isNamed, names, notActive } from './fence';
+import { fence, isNamed, names, notActive, openRow } from './fence';
+import { refuseLocked } from './lock';
+import { reportProgress } from './progress';
 import { Settlement } from './settle';
 import { snoozedBy } from './snooze';
 
@@ -87,7 +94,7 @@ export function settleReport(q: QueueParts, report: EndReport, now: number, rand
 }
 
 /** {@link settleReport} among other reports. @returns where the job stands. @throws {ApiError} 404, 409, 413 */
-export function settleAmong(settlement: Settlement, report: EndReport): Reported {
+function settleAmong(settlement: Settlement, report: EndReport): Reported {
   const { q, now } = settlement;
   const meant = meantBy(q, report, now);
   if (meant.archived) return { state: 'completed', attempt: meant.archived.n, completed_at: meant.archived.at[3] };
@@ -98,7 +105,7 @@ export function settleAmong(settlement: Settlement, report: EndReport): Reported
 
 const numberOf = ({ row, active, late }: Meant): number => active?.attempt ?? late?.number ?? row.attempt;
 
-export function reportedOf({ record }: JobView): Reported {
+function reportedOf({ record }: JobView): Reported {
   const { state, attempt, due_at, history } = record;
   const { retry_delay_ms, completed_at, discarded_at } = history;
   const waits = state === 'retryable' || state === 'scheduled';
@@ -150,4 +157,79 @@ export function takeBack(q: QueueParts, claims: readonly AttemptName[], now: num
       undoClaim(q, row, now);
     }
   }
+}
+
+/** Work of one transaction, in characters of rows: further reports wait for the next one. */
+const MAX_WORK = 4 * 1024 * 1024;
+
+/** How much of an answer is left for records of steps, in bytes. It shrinks. */
+export interface AnswerRoom {
+  bytes: number;
+}
+
+/**
+ * Takes each report in turn; a refusal leaves nothing behind. Rows, completions, checkpoints and steps are batched.
+ * @param room for steps on record @returns outcomes of the first reports, at least one: the rest exceeds one
+ * transaction
+ */
+export function reportEach(
+  q: QueueParts,
+  reports: readonly Report[],
+  now: number,
+  random: Random,
+  room: AnswerRoom,
+): Outcome<Reported>[] {
+  const keys = reports.map(({ job_id }) => decodeId(job_id).key);
+  const settlement = new Settlement(q, now, random);
+  const completed = new Set<number>();
+  const takeOne = (report: Report, key: number): Reported => {
+    refuseLocked(q, report.job_id);
+    // A further report about the job finds it in the archive.
+    if (completed.has(key)) settlement.endCompletions();
+    if (!isEnd(report)) return takeNote(settlement, report, room);
+    if (report.kind === 'completed') completed.add(key);
+    return settleAmong(settlement, report);
+  };
+  const running = keys.filter((key) => q.store.leases.active.has(key));
+  const most = q.store.written.work + MAX_WORK;
+  return withRows(q.store, running, () => {
+    const outcomes: Outcome<Reported>[] = [];
+    for (const [index, report] of reports.entries()) {
+      if (index > 0 && q.store.written.work > most) break;
+      const { changes } = q.observed.logs;
+      const outcome = outcomeOf(() => takeOne(report, keys[index] as number));
+      if (!outcome.ok) q.observed.logs.rollback(changes);
+      outcomes.push(outcome);
+    }
+    settlement.end();
+    return outcomes;
+  });
+}
+
+/** Notes what a running attempt reports. @returns where its job stands, and what else its worker is sent */
+function takeNote(settlement: Settlement, report: NoteReport, room: AnswerRoom): Reported {
+  const { q, now } = settlement;
+  const told = noted(settlement, report, room);
+  return { ...reportedOf(viewOf(q, mustFindForReport(q, report.job_id), now)), ...told };
+}
+
+function noted({ q, now, notes }: Settlement, report: NoteReport, room: AnswerRoom): Partial<Reported> {
+  if (report.kind === 'progress') {
+    const { progress } = reportProgress(q, report, now, notes);
+    return progress === undefined ? {} : { progress };
+  }
+  if (report.kind === 'checkpoint') {
+    notes.saveCheckpoint(openRow(q, report, 'its checkpoint', now).key, report.content);
+    return {};
+  }
+  const row = openRow(q, report, 'its steps', now);
+  const earlier = notes.recordStep(row, report.name, JSON.parse(report.record) as StepRecord);
+  return earlier === undefined ? {} : told(JSON.stringify(earlier), room);
+}
+
+function told(step: string, room: AnswerRoom): Pick<Reported, 'step' | 'step_omitted'> {
+  const bytes = utf8Bytes(step);
+  if (bytes > room.bytes) return { step_omitted: true };
+  room.bytes -= bytes;
+  return { step };
 }

@@ -1,6 +1,6 @@
 /**
- * Durable steps: recorded work that the next run does not repeat. Stored with the checkpoint; they outlive retries
- * and redrives.
+ * Durable steps: recorded work that the next run does not repeat. Stored with the checkpoint, which a handler saves for
+ * the next run. Both outlive retries and redrives, and go with the job.
  */
 import { own } from '../../job/own';
 import { isPendingRun } from '../../job/runs';
@@ -18,12 +18,12 @@ import {
 } from '../../job/steps';
 import { eventOfStep } from '../../job/timeline';
 import { forRestart } from '../../job/undo';
-import type { StepReceipt, StepRequest } from '../../rpc/workers';
+import type { AttemptName, CheckpointRequest, StepReceipt, StepRequest, StoredCheckpoint } from '../../rpc/workers';
 import { mustFindForReport } from '../read/find';
 import type { JobRow } from '../store/job-row';
 import type { Named, Observed, Stored } from '../store/parts';
-import { idOf } from '../store/rows';
-import { keyOfFound, openRow } from './fence';
+import { idOf, stateOf } from '../store/rows';
+import { fenced, keyOfFound, openRow } from './fence';
 
 type Parts = Named & Stored & Observed;
 
@@ -130,3 +130,24 @@ export const stepPartsOf = (q: Named & Stored, id: string, names: readonly strin
 /** JSON text of the job's recorded steps. @throws {ApiError} 404 */
 export const stepsOf = (q: Named & Stored, id: string): string =>
   q.store.checkpoints.steps(keyOfFound(mustFindForReport(q, id))) ?? '{}';
+
+/** Replaces the job's checkpoint, in any state but a terminal one. One row written. @throws {ApiError} 404, 409 */
+export const saveCheckpoint = (q: Named & Stored, request: CheckpointRequest, now: number): StoredCheckpoint =>
+  q.store.checkpoints.save(openRow(q, request, 'its checkpoint', now).key, request.content, now);
+
+/** The job's checkpoint, or null. @throws {ApiError} 404 when there is no such job */
+export const checkpointOf = (q: Named & Stored, id: string): StoredCheckpoint | null =>
+  q.store.checkpoints.read(keyOfFound(mustFindForReport(q, id))) ?? null;
+
+/** Deletes the job's checkpoint, if it has one; the next one starts again at 1. @throws {ApiError} 404, 409 */
+export function deleteCheckpoint(q: Named & Stored, request: AttemptName, now: number): { job_id: string } {
+  const found = mustFindForReport(q, request.job_id);
+  fenced(
+    q,
+    found,
+    request,
+    found.row ? stateOf(found.row, q.store.leases.active.has(found.row.key), now) : 'completed',
+  );
+  q.store.checkpoints.removeOwn(keyOfFound(found));
+  return { job_id: request.job_id };
+}

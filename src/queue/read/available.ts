@@ -1,6 +1,7 @@
 /** The available jobs as stored, bounded reads: heads of blocks for jobs waiting since their enqueue, else rows. */
 import { RANK_BIT } from '../../job/ids';
 import { type JobRow, STATE } from '../store/job-row';
+import type { WaitingJobs } from '../store/limits/limiter';
 import type { Stored } from '../store/parts';
 import { groupOfRow, isBegun } from '../store/row-texts';
 import { availableSince } from '../store/rows';
@@ -10,7 +11,7 @@ import { GROUP_OF_BODY } from './filter';
 const MAX_BODIES = 10_000;
 const MAX_CHARS = 32 * 1024 * 1024;
 
-export interface AvailableJob {
+interface AvailableJob {
   group: string | undefined;
   limitKey: string | null;
   /** Was its start counted before? */
@@ -85,4 +86,25 @@ function visitRows(q: Stored, now: number, visit: (job: AvailableJob) => void): 
     }
   }
   return true;
+}
+
+const MAX_HEADS = 100_000;
+
+export interface WaitingUnder {
+  counts: ReadonlyMap<string, WaitingJobs>;
+  /** False: there may be more, as not all that is available was looked at. */
+  isAll: boolean;
+}
+
+/** Counts the jobs under these keys. Reads a bounded part of the backlog. @param now epoch ms */
+export function waitingUnder(q: Stored, keys: ReadonlySet<string>, now: number): WaitingUnder {
+  const counts = new Map<string, WaitingJobs>();
+  const isAll = eachAvailable(q, now, MAX_HEADS, ({ limitKey, isBegun }) => {
+    if (limitKey === null || !keys.has(limitKey)) return;
+    const found = counts.get(limitKey) ?? { all: 0, begun: 0 };
+    found.all++;
+    if (isBegun) found.begun++;
+    counts.set(limitKey, found);
+  });
+  return { counts, isAll };
 }

@@ -1,5 +1,4 @@
 /** From a job id to its row: by the key inside the id, or through the alias table for ids chosen by clients. */
-
 import { rows } from '../../durable/sql';
 import type { CheckpointContent } from '../../job/attempt/notes';
 import { notFound } from '../../job/errors';
@@ -155,4 +154,19 @@ export function getMany(q: StoredQueue, ids: readonly string[], now: number): { 
     else omitted.push(id);
   }
   return { jobs, omitted };
+}
+
+const PAGE = 1000;
+
+/** Those of these ids that are noted here, including those of operations on many jobs. */
+export function knownIds(sql: SqlStorage, ids: readonly string[]): string[] {
+  const query = `SELECT id FROM aliases WHERE id IN (SELECT value FROM json_each(?1))
+    UNION SELECT id FROM tasks WHERE id IN (SELECT value FROM json_each(?1))`;
+  return rows<{ id: string }>(sql, query, JSON.stringify(ids)).map(({ id }) => id);
+}
+
+/** The next of them after this one, in order. */
+export function chosenIds(sql: SqlStorage, after: string): string[] {
+  const query = 'SELECT id FROM aliases WHERE id > ? ORDER BY id LIMIT ?';
+  return rows<{ id: string }>(sql, query, after, PAGE).map(({ id }) => id);
 }

@@ -4,9 +4,8 @@ import { parseExactly } from '../../job/envelope/exact';
 import { enlisted } from '../../job/envelope/json-text';
 import { sequenceOf } from '../../job/ids';
 import { grouped } from '../../job/size';
-import { adjustCount, forgetArchivedCount, SPAN } from './archive';
+import { adjustCount, forgetArchivedCount, freeNumber, SPAN } from './archive';
 import { ARCHIVED } from './damaged-chunks';
-import { freeNumber } from './kept-chunks';
 import type { ArchivedJob } from './rows';
 
 /** Bytes of JSON in a chunk at most, unless a single job is larger. A SQLite row holds 2 MB. */

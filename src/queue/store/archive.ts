@@ -3,21 +3,23 @@
  * index range finds a job. Chunks are in the order of completion and pruned from the front; a lone job joins the
  * newest small chunk, for one row.
  *
- * Jobs with their own retention share chunks of one removal moment, numbered by {@link freeNumber}.
+ * Jobs with their own retention share chunks of one removal moment, which their numbers encode: no column or index is
+ * needed, and pruning finds the first at the front. Chunks of other jobs are numbered from 1 on.
+ *
+ *     chunk = (moment − 2^44) × 512 + slot         negative, and in the order of the moments
  */
 import { cell, column, type Fragment, firstRow, LIMIT, parseStored, rows } from '../../durable/sql';
 import { parseExactly } from '../../job/envelope/exact';
 import { getOrInsert } from '../../job/get-or-insert';
 import { sequenceOf } from '../../job/ids';
 import { ARCHIVED, type DamagedChunk, damagedChunk, keysOf } from './damaged-chunks';
-import { lastDue } from './kept-chunks';
 import type { ArchivedJob } from './rows';
 import type { Turn } from './turn';
 import { forgetCompleted } from './unique-keys';
 
 export const SPAN = 1024;
 
-export interface Pruned {
+interface Pruned {
   chunks: number;
   jobs: number;
   /** The turn reached its bound: there may be more. */
@@ -26,7 +28,7 @@ export interface Pruned {
   until: number;
 }
 
-export interface Archive {
+interface Archive {
   readonly sql: SqlStorage;
   readonly blocks: { vanish(keys: readonly number[]): void; holds(key: number): boolean };
   readonly turn: Turn;
@@ -307,3 +309,33 @@ function deleteFrom(archive: Archive, chunk: number, gone: ReadonlySet<number>):
 /** End time of the oldest chunk that the queue's retention removes, or undefined when there is none. */
 export const oldestArchived = (sql: SqlStorage): number | undefined =>
   cell(sql, 'SELECT ended_at FROM archive WHERE chunk >= 0 ORDER BY chunk LIMIT 1');
+
+/** Chunks with the same moment. One that finds no slot free stays a millisecond longer. */
+const SLOTS = 512;
+
+/** Moments lie below this (epoch ms; the year 2527), which keeps numbers negative and exact. */
+const BEYOND = 2 ** 44;
+
+/** The lowest number for this moment, epoch ms. */
+const firstNumber = (until: number): number => (until - BEYOND) * SLOTS;
+
+/** The highest number of a chunk that is due at `now`. */
+export const lastDue = (now: number): number => firstNumber(Math.floor(now)) + SLOTS - 1;
+
+/** When the first of these chunks is due, epoch ms; undefined when there is none. */
+export function firstKeptUntil(sql: SqlStorage): number | undefined {
+  const chunk = cell<number>(sql, 'SELECT min(chunk) FROM archive WHERE chunk < 0');
+  return chunk === undefined ? undefined : Math.floor(chunk / SLOTS) + BEYOND;
+}
+
+/** A free number for a chunk that is due at `until`, epoch ms. */
+export function freeNumber(sql: SqlStorage, until: number): number {
+  for (let moment = Math.min(until, BEYOND - 1); moment < BEYOND; moment++) {
+    const first = firstNumber(moment);
+    const taken = 'SELECT max(chunk) FROM archive WHERE chunk >= ? AND chunk < ?';
+    const last = cell<number>(sql, taken, first, first + SLOTS);
+    if (last === undefined) return first;
+    if (last < first + SLOTS - 1) return last + 1;
+  }
+  throw new Error('No number is free for an archive chunk.');
+}

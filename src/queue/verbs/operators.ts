@@ -30,8 +30,8 @@ import {
   write,
   writeIfExists,
 } from '../access-modes';
+import { abortTask, createTask, viewTask, viewTasks } from '../features/bulk/feature';
 import { bulkMatching, checkMatching } from '../features/bulk/matching';
-import { abortTask, createTask, viewTask, viewTasks } from '../features/bulk/tasks';
 import { overrideGroup } from '../features/lifecycle/groups';
 import { importParts, planImport } from '../features/lifecycle/import';
 import { beginRemoval } from '../features/lifecycle/remove';

@@ -30,15 +30,14 @@ import type { Operation } from '../creation';
 import { prepareBulk } from '../features/shares/action';
 import * as batches from '../features/shares/batch';
 import { prepareBatch } from '../features/shares/enqueue';
-import { adopt } from '../features/transfer/adopt';
-import { adoptMoved, beginMove, considerMove, planMove } from '../features/transfer/moves';
+import { adopt, adoptMoved, beginMove, considerMove, planMove } from '../features/transfer/moves';
 import { startSteps } from '../features/workflow/steps';
 import { cancelOpen } from '../jobs/cancel';
 import { AnswerRoom, conflictsHere, StoredJob } from '../jobs/conflicts';
 import { endRuns } from '../jobs/runs';
 import { taken } from '../jobs/schema-misfits';
 import type { QueueLife } from '../life';
-import { chosenIds, knownIds } from '../read/ids';
+import { chosenIds, knownIds } from '../read/find';
 import type { StoredQueue } from '../store/parts';
 import { knownFingerprints, rivalKeys, uniqueKeysAfter } from '../store/unique-keys';
 

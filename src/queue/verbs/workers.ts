@@ -18,14 +18,13 @@ import type {
 } from '../../rpc/workers';
 import { change, held, jobs, look, noJob, none, nothing, readJob, writeIfExists } from '../access-modes';
 import { failedClaim } from '../features/pull/feature';
-import { checkpointOf, deleteCheckpoint, saveCheckpoint } from '../jobs/checkpoint';
 import { heartbeat } from '../jobs/heartbeat';
 import { leasedBy, releaseLeased } from '../jobs/leased';
 import { addLog, logOf } from '../jobs/log';
 import { progressOf, reportProgress } from '../jobs/progress';
 import { settleReport, takeBack } from '../jobs/report';
 import { signal } from '../jobs/snooze';
-import { recordStep, stepPartsOf, stepsOf } from '../jobs/steps';
+import { checkpointOf, deleteCheckpoint, recordStep, saveCheckpoint, stepPartsOf, stepsOf } from '../jobs/steps';
 import { streamPage, streamsOf } from '../jobs/streams';
 import type { QueueLife } from '../life';
 

@@ -9,7 +9,7 @@ import { RANK_BIT } from '../../../src/job/ids';
 import { ArchiveBuffer } from '../../../src/queue/store/archive-buffer';
 import { BlockCache } from '../../../src/queue/store/block-cache';
 import { BlockTable } from '../../../src/queue/store/block-table';
-import { DueBlocks } from '../../../src/queue/store/due-blocks';
+import { DueBlocks } from '../../../src/queue/store/blocks';
 import { afterAllAt, compare, type Position, START } from '../../../src/queue/store/due-index';
 import { clock, DAY, T0 } from '../../support/clock';
 import { histories } from '../../support/long';

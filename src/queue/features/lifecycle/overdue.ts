@@ -3,9 +3,15 @@
  * the alarm continues; named jobs are ended first ({@link Overdue.about}), readers of the whole queue wait
  * ({@link Overdue.isBehind}).
  */
+
+import type { AttemptFailure } from '../../../job/attempt/outcome';
+import { ApiError } from '../../../job/errors';
 import type { About, Feature, Host } from '../../feature';
+import { fail, quarantine, type Random } from '../../jobs/end-attempt';
 import { expireDue, expireIfDue } from '../../jobs/expire';
-import { rescueIfDue, rescueOverdue } from '../../jobs/rescue';
+import type { Active } from '../../store/active';
+import type { QueueParts } from '../../store/parts';
+import { rowByKey } from '../../store/row-lookup';
 
 export class Overdue implements Feature {
   private asked: About[] = [];
@@ -56,4 +62,81 @@ export class Overdue implements Feature {
     const { q } = this.host;
     if (q.store.leases.trim()) q.store.recordSequence(q.store.nextSequence);
   }
+}
+
+/** While the deployment's settings contradict each other nothing can be decided: interval to the next check, ms. */
+const LOOK_AGAIN_MS = 10_000;
+
+/** Runs a part of the open transaction in a savepoint. @returns what it threw */
+type Apart = (run: () => void) => { error: unknown } | undefined;
+
+/**
+ * Ends a bounded number of overdue attempts, which count: expired leases are available at once, exceeded execution
+ * limits back off. Free while none can be overdue.
+ */
+function rescueOverdue(q: QueueParts, now: number, random: Random, apart: Apart): void {
+  const { leases, turn } = q.store;
+  const keys = leases.overdue(now, turn.share).map(({ key }) => key);
+  turn.spend({ changes: keys.length });
+  rescueAll(q, keys, now, random, apart);
+}
+
+function rescueIfDue(q: QueueParts, key: number, now: number, random: Random, apart: Apart): void {
+  if (q.store.leases.isOverdue(key, now)) rescueAll(q, [key], now, random, apart);
+}
+
+/** Never throws for a single job: this runs before everything else, so one job would stop its whole queue. */
+function rescueAll(q: QueueParts, keys: number[], now: number, random: Random, apart: Apart): void {
+  while (keys.length > 0) {
+    let at = 0;
+    const failed = apart(() => {
+      for (; at < keys.length; at++) rescue(q, keys[at] as number, now, random);
+    });
+    if (!failed) return;
+    const [culprit] = keys.splice(at, 1);
+    if (culprit === undefined) throw failed.error;
+    // All of it is undone, so the part about the others is repeated.
+    giveUp(q, culprit, failed.error, now, apart);
+  }
+}
+
+function rescue(q: QueueParts, key: number, now: number, random: Random): void {
+  const active = q.store.leases.active.get(key);
+  if (!active) return;
+  const row = rowByKey(q.store, key);
+  if (!row || row.claims !== active.claim - 1) {
+    q.store.leases.release(active);
+    return;
+  }
+  try {
+    fail(q, row, active, failureOf(active), now, random);
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    // The mistake is the deployment's, not the job's: the job stays as it is until the settings are corrected.
+    q.store.leases.putOff(active, now + LOOK_AGAIN_MS);
+  }
+}
+
+/** Ends an attempt that could not be ended normally: that try left nothing, so this one records its claim. */
+function giveUp(q: QueueParts, key: number, reason: unknown, now: number, apart: Apart): void {
+  console.error('tocsin: a job could not be recovered and becomes a dead letter', reason);
+  const failed = apart(() => {
+    const row = rowByKey(q.store, key);
+    if (row) quarantine(q, row, now);
+  });
+  const active = q.store.leases.active.get(key);
+  if (!failed || !active) return;
+  console.error('tocsin: it cannot become a dead letter either: its lease is extended', failed.error);
+  q.store.leases.putOff(active, now + LOOK_AGAIN_MS);
+}
+
+function failureOf(active: Active): AttemptFailure {
+  if (active.expiresAt < active.timeoutAt) return { visibility_expired: true, by_queue: true };
+  return {
+    code: 'timeout',
+    type: 'timeout',
+    message: `The attempt exceeded its execution limit of ${active.timeoutAt - active.startedAt} ms.`,
+    retryable: true,
+    by_queue: true,
+  };
 }

@@ -4,11 +4,10 @@ import { forgetAnswers, oldestAnswer, REMEMBER_ANSWER_MS } from '../../../durabl
 import { removalMoment } from '../../../job/retention';
 import type { Feature, Host } from '../../feature';
 import { setShedding, shed } from '../../jobs/backpressure';
-import { oldestArchived, pruneArchive, pruneKeptChunks } from '../../store/archive';
+import { firstKeptUntil, oldestArchived, pruneArchive, pruneKeptChunks } from '../../store/archive';
 import { endedBefore, firstEnded, firstKeptRow, keptBefore } from '../../store/ended-rows';
 import { STATE } from '../../store/job-row';
 import { evictDeadLetters, remove, setEvicting } from '../../store/jobs';
-import { firstKeptUntil } from '../../store/kept-chunks';
 import { MOVE } from '../../store/moves';
 import type { Configured, Named, Observed, QueueParts, Stored } from '../../store/parts';
 import { rowByKey } from '../../store/row-lookup';

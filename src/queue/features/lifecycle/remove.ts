@@ -7,14 +7,17 @@
  * step's name, which it remembers, and then deleted here: a repeated step takes nothing twice. Meanwhile they cannot
  * run here.
  */
-
 import { STANDBY_MS } from '../../../durable/outbox';
+import { derived, type MessageKind } from '../../../durable/outbox-relay';
 import { listed, rows, writeMeta } from '../../../durable/sql';
-import { conflict, invalidRequest } from '../../../job/errors';
+import { waitAtMost } from '../../../durable/wait';
+import { conflict, invalidRequest, unwrap } from '../../../job/errors';
 import { RANK_BIT, sequenceOf } from '../../../job/ids';
 import { first } from '../../../job/size';
 import { JOB_STATES, TERMINAL_STATES } from '../../../job/states';
 import type { MovedJob, RemovalRequest, RemovalView } from '../../../rpc/operations';
+import type { Feature, Host } from '../../feature';
+import { moveReserved } from '../../jobs/move-reserved';
 import { RUN } from '../../jobs/runs';
 import { stats } from '../../read/stats';
 import { SHARE } from '../../store/batches';
@@ -56,7 +59,7 @@ export function beginRemoval(q: StoredQueue & Woken, request: RemovalRequest, no
   return viewRemoval(q.config.removal);
 }
 
-export const viewRemoval = ({ strategy, jobs_affected }: Removal): RemovalView => ({
+const viewRemoval = ({ strategy, jobs_affected }: Removal): RemovalView => ({
   strategy,
   jobs_affected,
   state: 'deleting',
@@ -70,7 +73,7 @@ function openJobs(q: StoredQueue, now: number): number {
 }
 
 /** Can a step be made now? What a deletion waits for ends with a commit of this queue. */
-export function canGoOn(q: Stored & Configured): boolean {
+function canGoOn(q: Stored & Configured): boolean {
   const { strategy, moving } = q.config.removal ?? {};
   if (strategy === 'discard' && nextToDiscard(q, 1).length > 0) return true;
   return readyToEmpty(q) || (strategy === 'move' && (moving !== undefined || canSetAside(q)));
@@ -82,7 +85,7 @@ const canSetAside = (q: Stored): boolean => !isHeldUp(q) && nextToMove(q).length
 const isHeldUp = ({ store: { outbox } }: Stored) => outbox.has(SHARE) || outbox.has(RUN);
 
 /** Can the object be emptied now? No other object may still wait for a message from it. */
-export function readyToEmpty(q: Stored & Configured): boolean {
+function readyToEmpty(q: Stored & Configured): boolean {
   if (!q.store.outbox.isEmpty) return false;
   return (
     q.config.removal?.strategy !== 'move' ||
@@ -91,7 +94,7 @@ export function readyToEmpty(q: Stored & Configured): boolean {
 }
 
 /** Discards the next jobs that have not ended. @returns whether there are none left */
-export function discardNext(q: Named & Stored & Observed, now: number): boolean {
+function discardNext(q: Named & Stored & Observed, now: number): boolean {
   const { turn } = q.store;
   for (const { key } of turn.draw(nextToDiscard(q, turn.left))) {
     const row = rowByKey(q.store, key);
@@ -143,7 +146,7 @@ function* waitingInBlocks({ store: { blocks, leases } }: Stored) {
 }
 
 /** Sets the next jobs aside, those of a step that was cut off first: nothing happens to them on their way. */
-export function setAside(q: QueueParts, now: number): Moving | undefined {
+function setAside(q: QueueParts, now: number): Moving | undefined {
   const removal = q.config.removal as Removal;
   if (removal.moving) return removal.moving;
   if (isHeldUp(q)) return undefined;
@@ -160,7 +163,7 @@ export function setAside(q: QueueParts, now: number): Moving | undefined {
   return removal.moving;
 }
 
-export function packed(q: Named & Stored, moving: Moving): MovedJob[] {
+function packed(q: Named & Stored, moving: Moving): MovedJob[] {
   const pending = new Set(moving.pending);
   return moving.keys.flatMap((key) => {
     const row = rowByKey(q.store, key);
@@ -178,7 +181,7 @@ export function packed(q: Named & Stored, moving: Moving): MovedJob[] {
   });
 }
 
-export function dropMoved(q: StoredQueue & Observed, now: number): void {
+function dropMoved(q: StoredQueue & Observed, now: number): void {
   const removal = q.config.removal as Removal;
   for (const key of removal.moving?.keys ?? []) {
     const row = rowByKey(q.store, key);
@@ -186,4 +189,63 @@ export function dropMoved(q: StoredQueue & Observed, now: number): void {
   }
   delete removal.moving;
   writeMeta(q.store.sql, 'removal', removal);
+}
+
+export class QueueRemoval implements Feature {
+  /** The next step of the deletion, to the queue itself, derived from its record. */
+  private readonly next: MessageKind;
+  readonly messages: readonly MessageKind[];
+
+  constructor(private readonly host: Host) {
+    const { q } = host;
+    this.next = derived({
+      kind: 'deletion of queue',
+      open: () => (q.config.removal && canGoOn(q) ? [q.name] : []),
+      deliver: () => this.step(),
+    });
+    this.messages = [this.next];
+  }
+
+  /** Deletes the queue. Answers when it is gone, is blocked, or after `waitMs`. @returns whether it is gone */
+  async removed(waitMs: number): Promise<boolean> {
+    const { q, relay } = this.host;
+    const steps = relay()
+      .deliver(this.next, q.name)
+      .then(
+        () => relay().idle(this.next),
+        () => undefined,
+      );
+    await waitAtMost(waitMs, steps);
+    return !q.config.removal;
+  }
+
+  private async step(): Promise<void> {
+    const { q, write, others } = this.host;
+    const { strategy, target_queue: target } = q.config.removal ?? {};
+    if (strategy === 'move' && target !== undefined) {
+      const moving = await write((now) => setAside(q, now));
+      if (moving) return this.move(moving, target);
+    }
+    if (strategy === 'discard' && !(await write((now) => discardNext(q, now)))) {
+      // Requests that came meanwhile go first.
+      await scheduler.wait(0);
+      return;
+    }
+    if (!q.config.removal || !readyToEmpty(q)) return;
+    await others.destroy(q.config.removal.at);
+    delete q.config.removal;
+  }
+
+  private async move(moving: Moving, target: string): Promise<void> {
+    const { q, write, others } = this.host;
+    const jobs = packed(q, moving);
+    await others.noteIds(
+      target,
+      jobs.map(({ id }) => id),
+    );
+    await moveReserved(q, jobs, target, others.reservations, async (ticket) => {
+      unwrap(await others.queue(target).adopt(moving.name, jobs, ticket));
+      await write((now) => dropMoved(q, now));
+    });
+  }
 }

@@ -4,14 +4,15 @@
  * says so once a day.
  */
 import { isWithin } from '../../../durable/backoff';
+import type { TransactionStep } from '../../../durable/group-commit';
 import { readFact, writeMeta } from '../../../durable/sql';
 import { type End, foreverFrom } from '../../../job/retention';
 import type { Feature, Host } from '../../feature';
-import { pruneArchive, pruneKeptChunks } from '../../store/archive';
+import { lastDue, pruneArchive, pruneKeptChunks } from '../../store/archive';
+import { takeDamaged } from '../../store/damaged-chunks';
 import { oldestEnded } from '../../store/ended-rows';
 import { STATE } from '../../store/job-row';
 import { remove } from '../../store/jobs';
-import { lastDue } from '../../store/kept-chunks';
 import type { Configured, Named, Observed, Stored, StoredQueue } from '../../store/parts';
 import { rowByKey } from '../../store/row-lookup';
 import { isPruned, mustPrune } from '../../store/storage';
@@ -95,4 +96,34 @@ function removeOldest(q: StoredQueue & Observed, now: number): { jobs: number; u
     }
   }
   return removed;
+}
+
+/** Reports unreadable completed jobs: an event and a log line for each archive chunk, once. */
+export class DamageWatch implements Feature {
+  constructor(private readonly host: Host) {}
+
+  /** The damage that this transaction has found, and that found since the last one. */
+  steps(now: number, when: 'before' | 'after'): TransactionStep[] {
+    if (when === 'before') return [];
+    const { q } = this.host;
+    return takeDamaged(q.store.sql).map(({ chunk, jobs, sequences }) => {
+      const numbers = rangesOf(sequences);
+      console.error(
+        `tocsin: queue ${q.name} cannot read ${jobs} completed jobs in chunk ${chunk} of its archive: numbers ${numbers} are treated as ended`,
+      );
+      const told = { chunk, jobs, numbers };
+      return { run: () => q.observed.events.add('queue.archive_damaged', q.name, now, told), failed: () => undefined };
+    });
+  }
+}
+
+/** Numbers as text: `3-5, 9`. */
+function rangesOf(numbers: readonly number[]): string {
+  const ranges: [number, number][] = [];
+  for (const number of [...numbers].sort((a, b) => a - b)) {
+    const last = ranges.at(-1);
+    if (last && number === last[1] + 1) last[1] = number;
+    else ranges.push([number, number]);
+  }
+  return ranges.map(([from, to]) => (from === to ? `${from}` : `${from}-${to}`)).join(', ');
 }

@@ -1,8 +1,21 @@
-/** Keys that limit jobs: jobs start when there is room again, a window opens, or an override ends. */
+/**
+ * Keys that limit jobs: jobs start when there is room again, a window opens, or an override ends. A job without room
+ * costs nothing: consumers pass over it and remember it in a lane (`store/limits/lanes`). Here lanes are opened again;
+ * the claim decides in its own transaction whether there is room, so opening too often costs time only.
+ *
+ * Whatever makes room, takes it, or finds none touches the key; touched keys are processed at the end of each
+ * operation.
+ */
+
+import type { Holder } from '../../../allowance/holder';
 import type { MessageKind } from '../../../durable/outbox-relay';
 import { isFromBefore } from '../../../job/limits/starts';
 import type { Feature, Host } from '../../feature';
-import { lookAtDueKeys, seeToTouched, wakeGroups } from './admission';
+import { type WaitingUnder, waitingUnder } from '../../read/available';
+import { forgetEnded } from '../../store/limits/changes';
+import type { Limiter } from '../../store/limits/limiter';
+import { FORGET_AFTER_MS, runningOf } from '../../store/limits/place';
+import type { QueueParts, Stored } from '../../store/parts';
 import { leasing } from './leasing';
 
 export class LimitsFeature implements Feature {
@@ -38,4 +51,110 @@ export class LimitsFeature implements Feature {
   follow(now: number): void {
     seeToTouched(this.host.q, now);
   }
+}
+
+/** When the key must be looked at by itself: its window opens for waiting jobs, or its override ends. */
+function scheduleCheck(q: QueueParts, limiter: Limiter, now: number, isWaitedFor: (key: string) => boolean): void {
+  let at = Number.POSITIVE_INFINITY;
+  const ends = q.store.limiters.overrides.get(limiter.name)?.expires_at ?? now;
+  if (limiter.holder) lookAtAllowance(q, limiter, limiter.holder, now);
+  if (q.store.cursors.waitFor(limiter.key)) {
+    const opens = limiter.opensAt(now) ?? now;
+    if (opens > now) at = Math.min(at, opens);
+    if (ends > now) {
+      q.store.limiters.overrides.awaitEnd(limiter.key, ends);
+      q.wake.at(ends);
+    }
+  }
+  const isOver = limiter.checkAt === null || limiter.checkAt <= now;
+  if (!Number.isFinite(at)) {
+    if (!isOver) return;
+    if (isForgettable(q, limiter, now) && !isWaitedFor(limiter.key)) {
+      q.store.limiters.remove(limiter);
+      return;
+    }
+    limiter.setCheck(now + FORGET_AFTER_MS);
+  } else if (isOver || at < (limiter.checkAt as number)) {
+    limiter.setCheck(at);
+  }
+  q.store.limiters.save(limiter);
+  if (limiter.checkAt !== null) q.wake.at(limiter.checkAt);
+}
+
+/**
+ * Does the queue need a part of the key's allowance? Only while a consumer is there that has read jobs which wait for
+ * it, or one has come since the desk's last answer.
+ */
+function lookAtAllowance(q: QueueParts, limiter: Limiter, holder: Holder, now: number): void {
+  const { allowances } = q.store;
+  if (limiter.room(runningOf(q, limiter.key), now) > 0) limiter.hasArrived = false;
+  const isAwaited = limiter.hasArrived || q.store.cursors.needs(limiter.key, now);
+  holder.needs = isAwaited && !limiter.isStopped(now);
+  const looksAt = q.config.paused ? Number.POSITIVE_INFINITY : holder.looksAt(allowances.situation(limiter.key, now));
+  holder.lookAt = Math.max(looksAt, q.config.shutUntil);
+  allowances.mayAsk(limiter.key);
+  q.wake.at(holder.lookAt);
+}
+
+/** Does memory know nothing that its row lacks? Jobs carry their limits with them. */
+function isForgettable(q: Stored, limiter: Limiter, now: number): boolean {
+  if (!limiter.isStored || runningOf(q, limiter.key) > 0) return false;
+  if (limiter.holder && !limiter.holder.isEmpty) {
+    limiter.holder.letGo(now);
+    return false;
+  }
+  return limiter.usage.isEmpty(limiter.inForce(now), now);
+}
+
+function seeToTouched(q: QueueParts, now: number): void {
+  if (q.store.leases.hasFreed) {
+    const { keys, wasFull } = q.store.leases.takeFreed();
+    for (const key of keys) q.store.limiters.touch(key);
+    // A worker may wait for a place in the queue.
+    if (wasFull || q.config.settings.rate_limit?.concurrency !== undefined) q.wake.callWorkers();
+  }
+  for (const group of q.store.gates.takeFreed()) {
+    for (const scan of q.store.cursors.all()) scan.freed(group);
+    q.wake.callWorkers();
+  }
+  lookAt(q, q.store.limiters.takeTouched(), now);
+}
+
+function lookAt(q: QueueParts, keys: readonly string[], now: number): void {
+  let waiting: WaitingUnder | undefined;
+  const isWaitedFor = (key: string): boolean => {
+    waiting ??= waitingUnder(q, new Set(keys), now);
+    return !waiting.isAll || waiting.counts.has(key);
+  };
+  for (const key of keys) lookAtKey(q, key, isWaitedFor, now);
+}
+
+function lookAtKey(q: QueueParts, key: string, isWaitedFor: (key: string) => boolean, now: number): void {
+  const limiter = q.store.limiters.find(key);
+  const running = runningOf(q, key);
+  // A key that is not known is made again from the first job that names it.
+  const [starts, runs] = limiter ? [limiter.room(running, now), limiter.room(running, now, true)] : [1, 1];
+  if (q.store.cursors.opens(key, starts, runs)) q.wake.callWorkers();
+  if (limiter) scheduleCheck(q, limiter, now, isWaitedFor);
+}
+
+/** Groups may start a job again whose rate lets them. */
+function wakeGroups(q: QueueParts, now: number): void {
+  if (!q.store.gates.rules || now < q.store.cursors.nextGroup()) return;
+  for (const scan of q.store.cursors.all()) scan.wakeGroups(now);
+  q.wake.callWorkers();
+}
+
+function lookAtDueKeys(q: QueueParts, now: number): void {
+  if (now < q.store.limiters.nextCheck) return;
+  const { limiters, allowances, turn } = q.store;
+  const ended = limiters.overrides.takeEnded(now, turn.share);
+  forgetEnded(q, ended, now);
+  const keys = new Set([...ended, ...limiters.due(now, turn.share), ...allowances.due(now)]);
+  turn.spend({ changes: keys.size });
+  lookAt(q, [...keys], now);
+  limiters.flush();
+  limiters.readNextCheck();
+  // Many keys at once are processed in turns.
+  q.wake.at(limiters.nextCheck);
 }

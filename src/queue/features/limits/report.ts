@@ -1,9 +1,9 @@
 import { LIMIT_SCOPES, type LimitScope, plainKey, scopedKey } from '../../../job/limits/policy';
 import type { RateLimitView } from '../../../rpc/limits';
+import { waitingUnder } from '../../read/available';
 import type { Limiter, WaitingJobs } from '../../store/limits/limiter';
 import { runningOf } from '../../store/limits/place';
 import type { Named, Stored } from '../../store/parts';
-import { waitingUnder } from './waiting';
 
 const MAX_KEYS = 10_000;
 

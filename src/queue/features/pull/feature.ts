@@ -24,7 +24,7 @@ import type { Feature, Host } from '../../feature';
 import { claim } from '../../jobs/claim';
 import { waitsForQueueLimit } from '../../jobs/limit-waiting';
 import { nextPulledChunk, waitsForPulledChunk } from '../../jobs/pulled-chunks';
-import { type AnswerRoom, reportEach } from '../../jobs/report-each';
+import { type AnswerRoom, reportEach } from '../../jobs/report';
 import { behind } from '../../jobs/waiting';
 import { keyOf } from '../../read/find';
 import type { JobRow } from '../../store/job-row';

@@ -7,7 +7,7 @@ import type { ChunkScan } from '../../store/chunks/scan';
 import type { JobRow } from '../../store/job-row';
 import type { QueueParts, Stored, StoredQueue } from '../../store/parts';
 import { targetOf } from './destination';
-import { MAX_CHARS_UNDER_WAY, type Round } from './round';
+import { MAX_CHARS_UNDER_WAY, type Round } from './plan';
 import type { PushTarget } from './target';
 
 export const chunksName = (target: Pick<PushTarget, 'id'>): string => `push ${target.id}`;

@@ -4,27 +4,34 @@
  * No failure of a handler escapes from here: every outcome, even of a call that threw, becomes a settled attempt. If an
  * outcome cannot be written, the lease ends its attempt.
  */
+
+import { readEnd, readSignalRights, signalUrl } from '../../../access/token';
+import { Telling } from '../../../across/receipts';
 import { Call, type CallResult, type Delivery } from '../../../dispatch/deliver';
-import { refusalOf } from '../../../dispatch/run-messages';
-import { type AttemptOutcome, failed } from '../../../job/attempt/outcome';
+import { type RunMessage, refusalOf } from '../../../dispatch/run-messages';
+import { type AttemptOutcome, type Enqueuer, failed } from '../../../job/attempt/outcome';
 import type { Parent } from '../../../job/envelope/children';
 import { PolicyRoom } from '../../../job/envelope/render';
 import { writeJob } from '../../../job/envelope/write';
+import { conflict } from '../../../job/errors';
 import { deliveryId } from '../../../job/ids';
 import type { Host } from '../../feature';
 import type { Claimed } from '../../jobs/claim';
 import { lateAttempt, type Random } from '../../jobs/end-attempt';
+import { tellLog } from '../../jobs/log';
+import { noteProgress } from '../../jobs/progress';
 import { Settlement } from '../../jobs/settle';
+import { noteStep, recall } from '../../jobs/steps';
+import { writeStream } from '../../jobs/streams';
 import { viewForRunner } from '../../read/find';
-import { pushedTimeoutMs } from '../../store/active';
-import type { QueueParts } from '../../store/parts';
+import { type Active, pushedTimeoutMs } from '../../store/active';
+import type { QueueParts, Stored } from '../../store/parts';
 import { rowByKey } from '../../store/row-lookup';
 import type { RunningCalls } from './calls';
-import { CHILDREN, messagesWith } from './children';
-import { hear, type Speaker } from './take-message';
+import { CHILDREN, childrenOf, messagesWith } from './children';
 import type { PushTarget } from './target';
 
-export interface CallWatcher {
+interface CallWatcher {
   /**
    * Notes whether the target took the call. Runs inside a transaction. @param trouble how it failed; absent: it took it
    */
@@ -229,4 +236,74 @@ function settleLate(settlement: Settlement, { claimed, delivery, outcome }: Deli
   const row = rowByKey(q.store, claimed.row.key);
   const attempt = row && lateAttempt(q, row, delivery, now);
   if (attempt) settlement.completeLate(row, attempt, outcome.result);
+}
+
+interface Speaker {
+  /** While this claim runs nothing changes the job's row. */
+  claimed: Pick<Claimed, 'row' | 'active'>;
+  delivery: string;
+  parent: Parent;
+  target: Enqueuer;
+}
+
+/**
+ * Handles a message of a handler that runs, on a call with a live connection, like a worker's report over HTTP.
+ * Messages that arrive together share a transaction.
+ * @returns the answer to the handler, once it is durable
+ * @throws {ApiError} 409 when the attempt is over; 413; the reasons to refuse an enqueue
+ */
+async function hear(host: Host, speaker: Speaker, message: RunMessage): Promise<unknown> {
+  const { q } = host;
+  const { row } = speaker.claimed;
+  switch (message.kind) {
+    case 'log': {
+      const active = mustRun(q, speaker);
+      // Kept at once, so that an attempt that ends before the transaction has its last lines.
+      q.observed.logs.add(active, message.lines);
+      return host.write((now) => tellLog(q, row, active, message.lines.length, now));
+    }
+    case 'stream':
+      return writeStream(host, row, mustRun(q, speaker), message.said);
+    case 'enqueue':
+      mustRun(q, speaker);
+      return enqueue(host, speaker, message.children);
+    case 'signal_url': {
+      mustRun(q, speaker);
+      const rights = readSignalRights({ ...message.asked, job: speaker.parent.id });
+      const end = readEnd(message.asked.expires_in, 'tocsin:signal', host.now());
+      return signalUrl(q.config.variables.tokens, rights, { end, jti: crypto.randomUUID() });
+    }
+    case 'progress':
+      return asWhoRuns(host, speaker, (active, now) => noteProgress(q, row, active, message, now));
+    case 'checkpoint':
+      return asWhoRuns(host, speaker, (_, now) => {
+        q.store.checkpoints.save(row.key, message.content, now);
+      });
+    case 'recall':
+      return asWhoRuns(host, speaker, () => recall(q, row.key, message.name));
+    case 'step':
+      return asWhoRuns(host, speaker, (_, now) => {
+        // The first result wins: the handler receives it.
+        return noteStep(q, row, message, now);
+      });
+  }
+}
+
+/** Runs in the next shared transaction, if the attempt still runs then. */
+function asWhoRuns<T>(host: Host, speaker: Speaker, act: (active: Active, now: number) => T): Promise<T> {
+  host.about(() => [speaker.claimed.row.key]);
+  return host.write((now) => act(mustRun(host.q, speaker), now));
+}
+
+/** @throws {ApiError} 409 */
+function mustRun(q: Stored, { claimed, delivery }: Speaker): Active {
+  const active = q.store.leases.active.get(claimed.row.key);
+  if (active?.claim === claimed.active.claim) return active;
+  throw conflict(`Delivery ${delivery} is over.`, { delivery_id: delivery, expected_state: 'active' });
+}
+
+async function enqueue({ q, others, now }: Host, { target, parent }: Speaker, children: unknown): Promise<unknown> {
+  const jobs = await others.enqueue(await childrenOf(target, children, parent, now()));
+  const telling = new Telling(q.config.variables.retryVariables);
+  return jobs.map((view) => ({ ...telling.envelope(view), ...(view.deduplicated && { deduplicated: true }) }));
 }

@@ -6,28 +6,47 @@
  * The decision is an outbox message, and nothing else can be decided meanwhile. The target remembers its answer,
  * refusals too, so a refused decision can be forgotten here.
  */
-import { ApiError, conflict, duplicate, type ErrorData, outcomeOf } from '../../../job/errors';
+
+import { answerOnce } from '../../../durable/inbox';
+import { type MessageKind, posted } from '../../../durable/outbox-relay';
+import {
+  ApiError,
+  conflict,
+  duplicate,
+  type ErrorData,
+  jobNotFound,
+  notFound,
+  type Outcome,
+  outcomeOf,
+  unavailable,
+  unwrap,
+} from '../../../job/errors';
 import { routeOf } from '../../../job/ids';
+import type { JobView } from '../../../job/record';
 import { checkRetry } from '../../../job/retry/validate';
 import { type Steps, withoutFailures } from '../../../job/steps';
 import type { Adoption, MovedJob, MoveRequest, Override } from '../../../rpc/operations';
+import type { Feature, Host } from '../../feature';
 import { checkRoom, isBounded, makeRoom } from '../../jobs/backpressure';
 import { rememberDeparted } from '../../jobs/departed-ids';
 import { refuseMoving } from '../../jobs/legal-move';
 import { checkType, refuseNewcomers, refuseRemoved } from '../../jobs/may-enqueue';
+import { moveReserved } from '../../jobs/move-reserved';
 import { boundedLife, deadLetterRow, secondLife } from '../../jobs/redrive';
+import { refuseGivenUp } from '../../jobs/ticket';
 import { isUndone, outlive, planUndo, type UndoPlan } from '../../jobs/undo';
 import { find, viewOf } from '../../read/find';
 import { bodyBytes } from '../../store/depth';
+import type { Note } from '../../store/job-events';
 import type { JobRow } from '../../store/job-row';
-import { remove } from '../../store/jobs';
+import { insert, remove } from '../../store/jobs';
+import { policyOf } from '../../store/limits/place';
 import { MOVE, type Move, moveOf } from '../../store/moves';
 import type { Named, Observed, QueueParts, Stored, StoredQueue, Woken } from '../../store/parts';
 import { rowByKey } from '../../store/row-lookup';
 import { bodyOf, historyOf } from '../../store/row-texts';
 import { idOf } from '../../store/rows';
 import { STORAGE_FULL } from '../../store/storage';
-import { adoptJob, onceForMove } from './adopt';
 
 /**
  * Checks a move; writes nothing. @returns the job as it would travel; `open`: exactly this has been decided already
@@ -62,7 +81,7 @@ const isSame = (move: Move, { target, override }: MoveRequest): boolean =>
   move.target === target && JSON.stringify(move.override) === JSON.stringify(override);
 
 /** The job of a decision as it travels; undefined when it is gone. */
-export function packedMove(q: Named & Stored, { key, override, at }: Move): MovedJob | undefined {
+function packedMove(q: Named & Stored, { key, override, at }: Move): MovedJob | undefined {
   const row = rowByKey(q.store, key);
   return row && packed(q, row, override, at);
 }
@@ -101,7 +120,7 @@ function contentKept(text: string, forgets: boolean): string {
 }
 
 /** The target has answered, and the message is gone: the job goes from here, or is an ordinary dead letter again. */
-export function endMove(q: Named & Stored & Observed & Woken, key: number, adoption: Adoption, now: number): void {
+function endMove(q: Named & Stored & Observed & Woken, key: number, adoption: Adoption, now: number): void {
   const row = rowByKey(q.store, key);
   if (!('refused' in adoption)) {
     if (!row) return;
@@ -157,3 +176,94 @@ export function adoptMoved(
 }
 
 const arrivalOf = (job: MovedJob) => ({ jobs: 1, bytes: bodyBytes(job) });
+
+export class Moves implements Feature {
+  /** Delivered with what the target answered; undefined when the job was gone. */
+  private readonly moving: MessageKind<Adoption | undefined>;
+  readonly messages: readonly MessageKind[];
+
+  constructor(private readonly host: Host) {
+    const { q, write, others } = host;
+    this.moving = posted(q.store.outbox, write, {
+      kind: MOVE,
+      send: async (_, [message], taken) => {
+        const move = JSON.parse(message.data) as Move;
+        const { key, name, target } = move;
+        const job = packedMove(q, move);
+        if (!job) return taken(() => undefined);
+        await others.noteIds(target, [job.id]);
+        return moveReserved(q, [job], target, others.reservations, async (ticket) => {
+          const adoption = unwrap(await others.queue(target).adoptMoved(name, job, ticket));
+          return taken((now) => {
+            endMove(q, key, adoption, now);
+            return adoption;
+          });
+        });
+      },
+    });
+    this.messages = [this.moving];
+  }
+
+  /**
+   * Completes the decided move of a job. @param key of its row
+   * @returns the job in its new queue, or that queue's refusal; 503 when it will continue by itself
+   */
+  async finish(id: string, key: number): Promise<Outcome<JobView>> {
+    const target = moveOf(this.host.q.store.outbox, key)?.target;
+    try {
+      const adoption = target === undefined ? undefined : await this.host.relay().deliver(this.moving, String(key));
+      if (!adoption) return { ok: false, error: notFound('dead letter', id).data };
+      if ('refused' in adoption) return { ok: false, error: adoption.refused };
+      return adoption.job ? { ok: true, value: adoption.job } : jobNotFound(id);
+    } catch {
+      const { data } = unavailable(`The job is on its way to queue ${target} and arrives automatically.`);
+      return { ok: false, error: data };
+    }
+  }
+}
+
+/** Retention of a move's answer, ms: the source repeats the move until it has the answer. */
+const REMEMBER_MOVE_MS = 90 * 86_400_000;
+
+/**
+ * Answers a move, once; a repetition gets the same answer. @param ticket under which fingerprints are reserved
+ * @throws {ApiError} 503 when the ticket was given up; what `take` throws. Then nothing is remembered
+ */
+function onceForMove<T>(q: Stored, move: string, ticket: string | undefined, now: number, take: () => T): T {
+  const answer = () => {
+    if (ticket !== undefined) refuseGivenUp(q, ticket, now);
+    return take();
+  };
+  return answerOnce(q.store.inbox, { key: `move ${move}`, hash: '' }, now, answer, REMEMBER_MOVE_MS);
+}
+
+/**
+ * Takes jobs over from a deleted queue, with ids, attempts and order. @param ticket as in {@link onceForMove}
+ * @throws {ApiError} 409 draining, being deleted; 503 the ticket was given up
+ */
+export function adopt(
+  q: QueueParts,
+  move: string,
+  jobs: readonly MovedJob[],
+  ticket: string | undefined,
+  now: number,
+): void {
+  onceForMove(q, move, ticket, now, () => {
+    refuseNewcomers(q);
+    for (const job of jobs) adoptJob(q, job, now);
+    return true;
+  });
+}
+
+function adoptJob(q: Named & Stored & Observed & Woken, job: MovedJob, now: number, note?: Note): void {
+  const { id, type, priority, attempt, claims, created_at, enqueued_at, expires_at, body, history } = job;
+  const row = insert(
+    q,
+    'adopt',
+    { alias: id, type, priority, attempt, claims, created_at, enqueued_at, expires_at, body, history },
+    { at: job.due_at, pending: job.pending, limit: policyOf(q, { type, body }), holds: job.holds },
+    now,
+    note,
+  );
+  if (job.checkpoint) q.store.checkpoints.put(row.key, job.checkpoint);
+}

@@ -1,12 +1,15 @@
-/** Takes the jobs of workflows, each once however often it is sent, and cancels them. */
+/** Takes the jobs of workflows, each once however often it is sent, and notifies the workflows of their ends. */
+
+import { type MessageKind, posted } from '../../../durable/outbox-relay';
+import { rows } from '../../../durable/sql';
 import { ApiError, type ErrorData, type Outcome, outcomeOf } from '../../../job/errors';
 import type { NewJob } from '../../../job/record';
 import type { EnqueuedJob } from '../../../rpc/receipts';
-import type { StepStart } from '../../../rpc/workflow';
+import type { Ending, StepStart } from '../../../rpc/workflow';
+import type { Host } from '../../feature';
 import { enqueue } from '../../jobs/enqueue';
 import type { QueueParts } from '../../store/parts';
-import { addEnding } from '../../store/workflow-endings';
-import { noteTaken, stepsTaken } from './starts';
+import { addEnding, ENDING } from '../../store/workflow-endings';
 
 /**
  * Enqueues jobs of a workflow, each once. A job refused for good has ended, and the workflow is notified.
@@ -62,3 +65,59 @@ function outcomesOf(q: QueueParts, jobs: readonly NewJob[], now: number, mayDrop
   if (all.ok) return all.value.map((value) => ({ ok: true, value }));
   return jobs.map((job) => outcomeOf(() => enqueue(q, [job], now, false).jobs[0] as EnqueuedJob));
 }
+
+/** Jobs of a workflow that this queue has taken, so that it takes none twice: a row of `workflow_starts`. */
+type Start = { first: number; steps: Record<string, string | null> };
+
+/** The jobs that were taken and may be asked for again: step → job id, null where it was refused. */
+function stepsTaken(sql: SqlStorage, workflow: string): Map<number, string | null> {
+  const found = new Map<number, string | null>();
+  for (const { steps } of startsOf(sql, workflow)) {
+    for (const [step, id] of Object.entries(steps)) found.set(Number(step), id);
+  }
+  return found;
+}
+
+function noteTaken(sql: SqlStorage, workflow: string, jobs: ReadonlyMap<number, string | null>): void {
+  const data = JSON.stringify(Object.fromEntries(jobs));
+  const insert = 'INSERT INTO workflow_starts (workflow, first, data) VALUES (?, ?, ?)';
+  rows(sql, insert, workflow, Math.min(...jobs.keys()), data);
+}
+
+export function startsOf(sql: SqlStorage, workflow: string): Start[] {
+  const query = 'SELECT first, data FROM workflow_starts WHERE workflow = ?';
+  const found = rows<{ first: number; data: string }>(sql, query, workflow);
+  return found.map(({ first, data }) => ({ first, steps: JSON.parse(data) as Start['steps'] }));
+}
+
+/**
+ * Forgets notes that the workflow has itself. @param known what was noted when the workflow was asked
+ * @param unrecorded steps that the workflow may still ask this queue to take
+ */
+function forgetStarts(sql: SqlStorage, workflow: string, known: readonly Start[], unrecorded: readonly number[]): void {
+  const asked = new Set(unrecorded);
+  for (const { first, steps } of known) {
+    if (Object.keys(steps).some((step) => asked.has(Number(step)))) continue;
+    rows(sql, 'DELETE FROM workflow_starts WHERE workflow = ? AND first = ?', workflow, first);
+  }
+}
+
+/** Ends in one notice, unless a single outbox message has more. */
+const MAX_ENDINGS = 100;
+
+const read = ({ data }: { data: string }) => JSON.parse(data) as Ending[];
+
+/** A repeated notice changes nothing. */
+export const endingMessages = ({ q, write, others }: Host): MessageKind =>
+  posted(q.store.outbox, write, {
+    kind: ENDING,
+    together: { most: MAX_ENDINGS, itemsIn: (message) => read(message).length },
+    send: async (workflow, messages, taken) => {
+      const starts = startsOf(q.store.sql, workflow);
+      const receipt = await others.workflow(workflow).stepsEnded(q.name, messages.flatMap(read));
+      await taken((now) => {
+        forgetStarts(q.store.sql, workflow, starts, receipt.unrecorded);
+        for (const { type, data } of receipt.events) q.observed.events.add(type, workflow, now, data);
+      });
+    },
+  });

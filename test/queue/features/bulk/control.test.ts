@@ -2,7 +2,7 @@
 import { v7 as uuidv7 } from 'uuid';
 import { describe, expect, it } from 'vitest';
 import type { JobFilter } from '../../../../src/job/filter';
-import { createTask, stepTask } from '../../../../src/queue/features/bulk/tasks';
+import { createTask, stepTask } from '../../../../src/queue/features/bulk/feature';
 import { clock } from '../../../support/clock';
 import { freshName, type JobChange, TestQueue } from '../../../support/queue';
 import { type Json, server, V1 } from '../../../support/server';

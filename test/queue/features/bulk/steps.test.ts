@@ -4,7 +4,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { describe, expect, it } from 'vitest';
 import { unwrap } from '../../../../src/job/errors';
 import type { JobFilter } from '../../../../src/job/filter';
-import { createTask, stepTask } from '../../../../src/queue/features/bulk/tasks';
+import { createTask, stepTask } from '../../../../src/queue/features/bulk/feature';
 import { list } from '../../../../src/queue/read/list';
 import type { BulkAction, OperationView } from '../../../../src/rpc/operations';
 import { clock, MINUTE, until } from '../../../support/clock';

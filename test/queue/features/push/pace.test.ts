@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Pace } from '../../../../src/queue/features/push/pace';
+import { Pace } from '../../../../src/queue/features/push/target';
 
 const USUAL = 30_000;
 
