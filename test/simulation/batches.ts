@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { readReports } from '../../src/job/attempt/read-report';
 import type { Outcome } from '../../src/job/errors';
 import { enqueueEach } from '../../src/queue/jobs/enqueue';
-import { logOf } from '../../src/queue/jobs/log';
+import { logOf } from '../../src/queue/jobs/progress';
 import { reportEach } from '../../src/queue/jobs/report';
 import type { EachReceipt, EnqueuedJob } from '../../src/rpc/receipts';
 import type { Report, Reported } from '../../src/rpc/workers';

@@ -1,7 +1,6 @@
 /** Histories of queues that serve their groups fairly, or in strict order. */
 import fc from 'fast-check';
-import { overrideGroup } from '../../src/queue/features/lifecycle/groups';
-import { configure } from '../../src/queue/features/lifecycle/settings';
+import { configure, overrideGroup } from '../../src/queue/features/lifecycle/settings';
 import type { Area, Weighted } from './area';
 import { EVES } from './calendar';
 import { stepOf } from './histories';

@@ -4,22 +4,22 @@
  */
 import { type ChunkSettings, MAX_CHUNK_BYTES } from '../../job/chunk';
 import { WEIGHTS } from '../../job/group';
+import type { JobBody } from '../../job/record';
 import type { ChunkLane, Gathered, Offer } from '../store/chunks/lane';
 import type { ChunkScan, LaneRules, Place } from '../store/chunks/scan';
 import { type JobRow, STATE } from '../store/job-row';
-import type { QueueParts } from '../store/parts';
+import type { Configured, QueueParts } from '../store/parts';
 import { selectReady } from '../store/ranks';
 import { rowByKey } from '../store/row-lookup';
-import { bodyOf, groupOfRow } from '../store/row-texts';
+import { bodyOf, groupOfRow, historyOf } from '../store/row-texts';
 import { availableSince, placeOf, stateOf } from '../store/rows';
 import { type LimitCheck, roomFor } from './limit-check';
 import { bytesOnTheWay, passOver } from './pass-over';
-import { travelsAlone } from './suspects';
 
 const PAGE = 4096;
 
 /** How a consumer gathers jobs like this one; undefined: it takes none of them by the chunk. */
-export type SettingsOf = (row: JobRow) => ChunkSettings | undefined;
+type SettingsOf = (row: JobRow) => ChunkSettings | undefined;
 
 /** What a consumer takes along with other jobs of its claim. */
 export interface ChunkClaim {
@@ -268,4 +268,26 @@ export function startsBefore({ jobs: [first] }: ChunkLane, row: JobRow): boolean
 function waitsSince(row: JobRow, settings: ChunkSettings | undefined, now: number): number {
   const since = availableSince(row);
   return since <= now ? since : now - (settings?.wait_ms ?? 0);
+}
+
+/** Errors after which a job is suspected of having killed its handler Worker. */
+const CRASH_TYPES = new Set(['tocsin.crash', 'tocsin.batch_crash']);
+
+/** Errors after which a job is suspected of having taken its call down. */
+const SUSPECT_TYPES = new Set([...CRASH_TYPES, 'timeout', 'tocsin.visibility_timeout']);
+
+/** Did the last attempt end with the death of the handler Worker? Its calls then lose attempts, so it runs alone. */
+export const hasCrashed = (row: JobRow): boolean => hasEndedBy(row, CRASH_TYPES);
+
+/** A call that dies costs all its jobs an attempt: a suspect, or a job on its last attempt, does not share one. */
+export function travelsAlone({ config }: Configured, row: JobRow, body: JobBody): boolean {
+  if (hasEndedBy(row, SUSPECT_TYPES)) return true;
+  return row.attempt + 1 >= config.policyFor(row.type, body).max_attempts;
+}
+
+/** Did the last attempt end with an error of one of these types? Most histories are not read for that. */
+function hasEndedBy({ attempt, history }: JobRow, types: ReadonlySet<string>): boolean {
+  if (attempt === 0 || history === null) return false;
+  const mayHave = [...types].some((type) => history.includes(JSON.stringify(type)));
+  return mayHave && types.has(historyOf({ history }).error?.type ?? '');
 }

@@ -21,12 +21,18 @@ import { rowByKey } from '../store/row-lookup';
 import { recordOf } from '../store/rows';
 import { type Arrival, isBounded, makeRoom, pressureOf } from './backpressure';
 import { type Accumulated, cancelKey, existingJob, QueueConflicts, type StoredJob } from './conflicts';
-import { hasDeparted } from './departed-ids';
 import { hasBoundedGroups, makeGroupRoom } from './group-room';
-import { checkType, refuseNewcomers } from './may-enqueue';
-import { receiptOf, receiptOfAccumulated, receiptOfEarlier, receiptOfExisting, refuseTooMuchToTell } from './receipt';
+import { checkType, hasDeparted, refuseNewcomers } from './may-enqueue';
+import {
+  receiptOf,
+  receiptOfAccumulated,
+  receiptOfEarlier,
+  receiptOfExisting,
+  refuseTooMuchToTell,
+  warn,
+  warnOfPriority,
+} from './receipt';
 import { refuseMisfit } from './schema-misfits';
-import { warn, warnOfPriority } from './warnings';
 
 /**
  * Checks what only the queue knows: the retry policy over its layers, and that a chosen id is free. Writes nothing.

@@ -1,15 +1,14 @@
 /** Heartbeats: a live worker keeps its leases, and learns which jobs are no longer its own. */
-
 import { isUuidV7 } from '../../job/ids';
-import type { HeartbeatReceipt, HeartbeatRequest } from '../../rpc/workers';
+import type { HeartbeatReceipt, HeartbeatRequest, LeasedJob } from '../../rpc/workers';
 import { keysOf } from '../read/find';
 import type { Active } from '../store/active';
 import { STATE } from '../store/job-row';
-import type { Named, Stored, Woken } from '../store/parts';
+import type { Named, QueueParts, Stored, Woken } from '../store/parts';
 import { completedByKeys, identitiesOf, rowByKey } from '../store/row-lookup';
-import { readableBody } from '../store/row-texts';
+import { bodyOf, readableBody } from '../store/row-texts';
 import { idOf } from '../store/rows';
-import { leasesOf } from './leased';
+import { fail, type Random, requeue } from './end-attempt';
 
 /** Jobs without a row that one heartbeat looks for among those that have completed. */
 const MAX_ARCHIVED = 100;
@@ -65,4 +64,44 @@ function testDirective(q: Stored, leases: readonly Active[]): string | undefined
     if (test_directive === 'quiet' || test_directive === 'terminate') return test_directive;
   }
   return undefined;
+}
+
+function leasesOf(q: Named & Stored, workerId: string): { id: string; active: Active }[] {
+  const leased = [...q.store.leases.active.values()].filter((active) => active.workerId === workerId);
+  if (leased.length === 0) return [];
+  const rows = identitiesOf(
+    q.store,
+    leased.map(({ key }) => key),
+  );
+  const ids = new Map(Array.from(rows.values(), (row) => [row.key, idOf(q.route, row)]));
+  return leased.flatMap((active) => {
+    const id = ids.get(active.key);
+    return id === undefined ? [] : [{ id, active }];
+  });
+}
+
+export const leasedBy = (q: Named & Stored, workerId: string): LeasedJob[] =>
+  leasesOf(q, workerId).map(({ id, active }) => ({
+    id,
+    type: active.type,
+    queue: q.name,
+    attempt: active.attempt,
+    started_at: active.startedAt,
+    lease_expires_at: active.expiresAt,
+  }));
+
+/** Gives a lost worker's jobs to others: available now, the attempt counts, the last one ends. @returns their ids */
+export function releaseLeased(q: QueueParts, workerId: string, now: number, random: Random): string[] {
+  const leased = leasesOf(q, workerId);
+  for (const { active } of leased) {
+    const row = rowByKey(q.store, active.key);
+    if (!row) continue;
+    if (active.attempt < Math.max(1, q.config.policyFor(row.type, bodyOf(row)).max_attempts)) {
+      requeue(q, row, active, now);
+      continue;
+    }
+    const message = `Worker ${workerId} was removed while it held the job.`;
+    fail(q, row, active, { code: 'worker_lost', type: 'tocsin.worker_lost', message }, now, random);
+  }
+  return leased.map(({ id }) => id);
 }

@@ -1,7 +1,11 @@
 /** Which jobs a queue accepts: none while it drains, is being deleted or is full, and only those of its types. */
+
+import { recallAnswer, rememberAnswer } from '../../durable/inbox';
 import type { Enqueuer } from '../../job/attempt/outcome';
-import { ApiError, conflict, invalidRequest, refusal } from '../../job/errors';
-import type { Configured, Named, StoredQueue } from '../store/parts';
+import { ApiError, conflict, invalidRequest, refusal, unavailable } from '../../job/errors';
+import { decodeId, isUuidV7 } from '../../job/ids';
+import { MAX_TICKET_AGE_MS } from '../../rpc/queue';
+import type { Configured, Named, Stored, StoredQueue } from '../store/parts';
 import { refuseWhenFull } from '../store/storage';
 
 /** A queue that drains, is being deleted, or has full storage accepts no jobs. @throws {ApiError} 409; 503 full */
@@ -42,3 +46,32 @@ export function checkType(q: Named & Configured, type: string): void {
 /** A pattern is a type, or the beginning of one followed by `*`. */
 const fits = (type: string, pattern: string): boolean =>
   pattern.endsWith('*') ? type.startsWith(pattern.slice(0, -1)) : type === pattern;
+
+/** A producer repeats a request within this time, ms. */
+const REMEMBER_MS = 90 * 86_400_000;
+
+/** No key of a client has a line break, so none equals one of these. */
+const requestOf = (id: string) => ({ key: `departed\n${id}`, hash: '' });
+
+/** The job has moved away: a repeated old request must not create it again. Only this queue knows such an id. */
+export function rememberDeparted(q: Stored, id: string, now: number): void {
+  rememberAnswer(q.store.inbox, requestOf(id), true, now, REMEMBER_MS);
+}
+
+export const hasDeparted = (q: Stored, id: string, now: number): boolean =>
+  recallAnswer(q.store.inbox, requestOf(id), now) !== undefined;
+
+/** Refuses a ticket that was given up, or is too old to be remembered. @throws {ApiError} 503 */
+export function refuseGivenUp(q: Stored, ticket: string, now: number): void {
+  const tooOld = isUuidV7(ticket) && now - decodeId(ticket).time > MAX_TICKET_AGE_MS;
+  if (tooOld || recallAnswer(q.store.inbox, answerAbout(ticket), now) !== undefined) throw tookTooLong();
+}
+
+export function giveUp(q: Stored, ticket: string, now: number): void {
+  rememberAnswer(q.store.inbox, answerAbout(ticket), 'aborted', now);
+}
+
+const answerAbout = (ticket: string) => ({ key: `ticket ${ticket}`, hash: '' });
+
+/** 503: the ticket was given up. */
+export const tookTooLong = (): Error => unavailable('The batch timed out; nothing was changed.');

@@ -1,15 +1,18 @@
-/** Progress reports of running attempts. */
-
+/** What running attempts report while they run: their progress, and lines of their logs. */
 import type { Progress } from '../../job/attempt/notes';
-import type { ProgressReport, ProgressRequest } from '../../rpc/workers';
+import { shown } from '../../job/envelope/nesting';
+import { conflict } from '../../job/errors';
+import type { LogLine } from '../../job/log';
+import type { LogRequest, ProgressReport, ProgressRequest } from '../../rpc/workers';
 import { mustFindForReport, viewOf } from '../read/find';
 import type { Active } from '../store/active';
 import type { JobRow } from '../store/job-row';
 import type { Named, Observed, QueueParts, Stored, StoredQueue, Woken } from '../store/parts';
 import type { ReportedProgress } from '../store/progress';
-import { idOf } from '../store/rows';
+import { historyOf } from '../store/row-texts';
+import { idOf, stateOf } from '../store/rows';
 import { fence } from './fence';
-import type { GatheredNotes } from './gathered-notes';
+import type { GatheredNotes } from './steps';
 
 /**
  * Records progress, which never goes down within an attempt, and extends the lease: one row. Ignored if the job does
@@ -78,4 +81,34 @@ export function progressOf(q: StoredQueue, id: string, now: number): ProgressRep
     return { job_id: id, state, ...pg, progress: 1, at: pg?.at ?? found.archived.at[3] };
   }
   return { job_id: id, state, ...q.store.progress.read(found.row.key)?.reported };
+}
+
+/** Adds lines of the running attempt, written with its end. @throws {ApiError} 404, 409 */
+export function addLog(q: Named & Stored & Observed, request: LogRequest, now: number): { accepted: number } {
+  const { job_id, lines } = request;
+  const { row } = mustFindForReport(q, job_id);
+  const active = row && q.store.leases.active.get(row.key);
+  if (!row || !active) {
+    const current_state = row ? stateOf(row, false, now) : 'completed';
+    throw conflict(`Job ${job_id} is ${current_state}, not active: no attempt runs that could log.`, {
+      job_id,
+      current_state,
+      expected_state: 'active',
+    });
+  }
+  fence(q, row, active, request);
+  q.observed.logs.add(active, lines);
+  tellLog(q, row, active, lines.length, now);
+  return { accepted: lines.length };
+}
+
+export function tellLog(q: Named & Observed, row: JobRow, { attempt }: Active, lines: number, now: number): void {
+  if (lines > 0) q.observed.events.add('job.log', idOf(q.route, row), now, { job_type: row.type, attempt, lines });
+}
+
+/** The newest lines of a job, of the attempt that runs too. @throws {ApiError} 404 */
+export function logOf(q: Named & Stored & Observed, id: string): LogLine[] {
+  const { row, archived } = mustFindForReport(q, id);
+  if (archived) return shown(archived.l ?? []);
+  return q.observed.logs.with(historyOf(row).log, q.store.leases.active.get(row.key)) ?? [];
 }

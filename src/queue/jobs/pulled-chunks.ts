@@ -6,9 +6,9 @@ import type { ChunkLane } from '../store/chunks/lane';
 import { PULLED, typesKey } from '../store/cursors';
 import type { JobRow } from '../store/job-row';
 import type { QueueParts, Stored } from '../store/parts';
-import { waitsForChunk } from './chunk-waiting';
 import { type ChunkClaim, Chunks, startsBefore } from './chunks';
 import { bytesOnTheWay } from './pass-over';
+import { waitsForChunk } from './waiting';
 
 type Wanted = Pick<ClaimRequest, 'types' | 'chunks'>;
 

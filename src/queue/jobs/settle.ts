@@ -8,10 +8,9 @@ import type { JobRow } from '../store/job-row';
 import type { QueueParts } from '../store/parts';
 import { bodyOf, historyOf } from '../store/row-texts';
 import { fail, type Random, requeue, undoClaim } from './end-attempt';
-import { GatheredNotes } from './gathered-notes';
 import { noteProgress } from './progress';
 import { snooze } from './snooze';
-import { recordSteps } from './steps';
+import { GatheredNotes, recordSteps } from './steps';
 import { addChunks } from './streams';
 
 /** Pauses of a job given back unused more than once, ms: two workers must not pass it to and fro. */

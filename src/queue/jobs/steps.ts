@@ -53,14 +53,14 @@ export function recordBook(q: Parts, row: JobRow, book: StepBook, now: number): 
   for (const name of book.changed) emitStep(q, row, name, own(book.steps, name) as StepRecord, now);
 }
 
-export function emitStep(q: Parts, row: JobRow, name: string, record: StepRecord, now: number): void {
+function emitStep(q: Parts, row: JobRow, name: string, record: StepRecord, now: number): void {
   const attempt = q.store.leases.active.get(row.key)?.attempt ?? row.attempt;
   const { type, data } = eventOfStep(name, record);
   q.observed.events.add(type, idOf(q.route, row), now, { job_type: row.type, attempt, ...data });
 }
 
 /** Writes the records of a job if they have changed. Runs that its handler waits for no longer are cancelled. */
-export function saveBook({ store: { checkpoints, runs } }: Stored, key: number, book: StepBook, now: number): void {
+function saveBook({ store: { checkpoints, runs } }: Stored, key: number, book: StepBook, now: number): void {
   if (book.isChanged) checkpoints.saveSteps(key, book.text, now, book.parts);
   for (const run of book.abandoned) runs.abandon(run);
 }
@@ -150,4 +150,56 @@ export function deleteCheckpoint(q: Named & Stored, request: AttemptName, now: n
   );
   q.store.checkpoints.removeOwn(keyOfFound(found));
   return { job_id: request.job_id };
+}
+
+interface JobNotes {
+  steps?: StepBook;
+  checkpoint?: { content: string; saves: number };
+}
+
+/** Checkpoints and steps in one message's reports: a row may have 1.7 MB, so it is read and written once. */
+export class GatheredNotes {
+  private readonly said = new Map<number, JobNotes>();
+
+  /** @param now epoch ms */
+  constructor(
+    private readonly q: Named & Stored & Observed,
+    private readonly now: number,
+  ) {}
+
+  private of(key: number): JobNotes {
+    const said = this.said.get(key) ?? {};
+    this.said.set(key, said);
+    return said;
+  }
+
+  saveCheckpoint(key: number, content: string): void {
+    const said = this.of(key);
+    said.checkpoint = { content, saves: (said.checkpoint?.saves ?? 0) + 1 };
+    this.q.store.written.spend(content.length);
+  }
+
+  /** The job records a step. @returns the earlier record, which wins. @throws {ApiError} as `StepBook.add` */
+  recordStep(row: JobRow, name: string, record: StepRecord): StepRecord | undefined {
+    const { key } = row;
+    const said = this.of(key);
+    said.steps ??= new StepBook(this.q.store.checkpoints.steps(key), this.now);
+    const earlier = said.steps.add(name, record);
+    if (!earlier) emitStep(this.q, row, name, record, this.now);
+    // The result may be of this very message.
+    if (earlier?.result_bytes !== undefined) this.write(key);
+    return whole(this.q, key, name, earlier);
+  }
+
+  write(key: number): void {
+    const { q, now } = this;
+    const { steps, checkpoint } = this.said.get(key) ?? {};
+    this.said.delete(key);
+    if (checkpoint) q.store.checkpoints.save(key, checkpoint.content, now, checkpoint.saves);
+    if (steps) saveBook(q, key, steps, now);
+  }
+
+  end(): void {
+    for (const key of [...this.said.keys()]) this.write(key);
+  }
 }

@@ -14,7 +14,7 @@ import { newestEnded } from '../store/ended-rows';
 import { STATE } from '../store/job-row';
 import type { QueueParts, StoredQueue } from '../store/parts';
 import { idOf } from '../store/rows';
-import { FAILURE, foundFailure } from './inspect';
+import { FAILURE, foundFailure } from './filter';
 import { type Hit, matchingRows, scan } from './scan';
 
 /** Rows looked at by one statement. */

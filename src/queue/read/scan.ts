@@ -18,9 +18,8 @@ import type { BlockTable } from '../store/block-table';
 import { type JobRow, STATE } from '../store/job-row';
 import type { StoredQueue } from '../store/parts';
 import { stateOf } from '../store/rows';
-import { conditionOnArchived, conditionOnRow } from './filter';
+import { conditionOnArchived, conditionOnRow, type InspectedRow, type Inspection, inspectionOf } from './filter';
 import { find } from './find';
-import { type InspectedRow, type Inspection, inspectionOf } from './inspect';
 import { stats } from './stats';
 
 export interface Hit {

@@ -10,9 +10,9 @@ import type { AnnouncedType, LowerLayers, RetryInput } from '../../job/record';
 import { boundOf, type End, keepsDiscarded } from '../../job/retention';
 import type { RetryPolicy } from '../../job/retry/policy';
 import { type RetryLayers, resolveRetry } from '../../job/retry/resolve';
+import type { RemovalRequest } from '../../rpc/operations';
 import { below, DEFAULTS, keptIn, over, type QueueConfig, type QueueDefaults } from '../../settings';
 import { Overrides } from './limits/overrides';
-import type { Removal } from './removal';
 import { restsUntil } from './shutdown';
 
 interface OwnRetry {
@@ -257,3 +257,21 @@ const hasSettings = ({ retry, max_attempts }: AnnouncedType) => (retry ?? max_at
 /** Both are read from JSON by the same reader. */
 const isSame = (one: AnnouncedType | undefined, other: AnnouncedType | undefined) =>
   one === other || JSON.stringify(one) === JSON.stringify(other);
+
+/** The deletion of a queue as it is stored: a fact of `meta`. */
+export interface Removal extends RemovalRequest {
+  /** Epoch ms. */
+  at: number;
+  jobs_affected: number;
+  /** Steps of moving so far. */
+  steps?: number;
+  moving?: Moving;
+}
+
+export interface Moving {
+  /** Names the step for the target. */
+  name: string;
+  keys: number[];
+  /** How many of them wait to be activated. */
+  pending: number[];
+}

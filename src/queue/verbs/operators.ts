@@ -30,19 +30,16 @@ import {
   write,
   writeIfExists,
 } from '../access-modes';
-import { abortTask, createTask, viewTask, viewTasks } from '../features/bulk/feature';
-import { bulkMatching, checkMatching } from '../features/bulk/matching';
-import { overrideGroup } from '../features/lifecycle/groups';
+import { abortTask, bulkMatching, checkMatching, createTask, viewTask, viewTasks } from '../features/bulk/feature';
 import { importParts, planImport } from '../features/lifecycle/import';
 import { beginRemoval } from '../features/lifecycle/remove';
-import { configure, setMode, takeDefaults } from '../features/lifecycle/settings';
-import { deskCalls } from '../features/limits/leasing';
-import { limitKeys, rateLimits } from '../features/limits/report';
+import { configure, overrideGroup, setMode, takeDefaults } from '../features/lifecycle/settings';
+import { deskCalls, limitKeys, rateLimits } from '../features/limits/feature';
 import { bulk, checkItem } from '../jobs/bulk-act';
 import { group, unknownGroup } from '../jobs/group-detail';
+import { refuseGivenUp } from '../jobs/may-enqueue';
 import { deleteDeadLetter, redrive } from '../jobs/redrive';
 import { answerStep } from '../jobs/snooze';
-import { refuseGivenUp } from '../jobs/ticket';
 import type { QueueLife } from '../life';
 import { beginExport, exportPage } from '../read/export';
 import type { QueueParts } from '../store/parts';

@@ -18,10 +18,8 @@ import type {
 } from '../../rpc/workers';
 import { change, held, jobs, look, noJob, none, nothing, readJob, writeIfExists } from '../access-modes';
 import { failedClaim } from '../features/pull/feature';
-import { heartbeat } from '../jobs/heartbeat';
-import { leasedBy, releaseLeased } from '../jobs/leased';
-import { addLog, logOf } from '../jobs/log';
-import { progressOf, reportProgress } from '../jobs/progress';
+import { heartbeat, leasedBy, releaseLeased } from '../jobs/heartbeat';
+import { addLog, logOf, progressOf, reportProgress } from '../jobs/progress';
 import { settleReport, takeBack } from '../jobs/report';
 import { signal } from '../jobs/snooze';
 import { checkpointOf, deleteCheckpoint, recordStep, saveCheckpoint, stepPartsOf, stepsOf } from '../jobs/steps';

@@ -3,27 +3,33 @@
  * records the progress in `tasks`: the outbox relay resumes it where it stopped, and it counts no job twice. Later jobs
  * are not part of it.
  */
+
+import { recallAnswer, rememberAnswer } from '../../../durable/inbox';
 import { STANDBY_MS } from '../../../durable/outbox';
 import { derived, type MessageKind } from '../../../durable/outbox-relay';
 import { put, rows } from '../../../durable/sql';
 import { waitAtMost } from '../../../durable/wait';
-import { looksInside, madeUntil } from '../../../job/filter';
+import { looksInside, madeUntil, tooManyLookedAt, tooManyMatches } from '../../../job/filter';
 import { removalMoment } from '../../../job/retention';
+import { refuseLockedItems } from '../../../job/undecided';
 import {
   ACTS_ON,
   type BulkAction,
+  type BulkAnswer,
   type BulkItem,
   MAX_ERRORS,
   MAX_ITEMS,
+  type MatchingRequest,
   type OperationRequest,
   type OperationView,
 } from '../../../rpc/operations';
 import type { Feature, Host } from '../../feature';
-import { actOnKey } from '../../jobs/bulk-act';
+import { act, actOnKey, checkItem } from '../../jobs/bulk-act';
 import { type Hit, scan } from '../../read/scan';
 import { deleteArchived, pruneArchive } from '../../store/archive';
-import type { Named, QueueParts, Stored, Woken } from '../../store/parts';
-import { type ArchivedJob, idOfArchived } from '../../store/rows';
+import type { Named, QueueParts, Stored, StoredQueue, Woken } from '../../store/parts';
+import { rowByKey } from '../../store/row-lookup';
+import { type ArchivedJob, idOf, idOfArchived } from '../../store/rows';
 
 export class BulkOperations implements Feature {
   /** The next step of the oldest operation, derived from its record. */
@@ -283,3 +289,52 @@ function forgetMoment(q: Stored): number | undefined {
 /** When the first remembered operation finished. There are few, so all are looked through. */
 const oldestTask = (q: Stored): number | undefined =>
   q.store.sql.exec<{ at: number | null }>('SELECT min(done_at) AS at FROM tasks').one().at ?? undefined;
+
+const MAX_LOOKED = 50_000;
+
+/**
+ * The result for each match, oldest first. Without states in the filter, only jobs in suitable states match; a job in
+ * a named but unsuitable state blocks the action.
+ * @throws {ApiError} 422 when too many match, or too many have to be looked at
+ */
+export function checkMatching(q: StoredQueue, { action, filter }: MatchingRequest, now: number): BulkItem[] {
+  const hits: Hit[] = [];
+  const states = filter.states ?? [...ACTS_ON[action]];
+  // Backwards, because completed jobs are found only that way.
+  const { next } = scan(q, { filter: { ...filter, states }, limit: MAX_ITEMS, budget: MAX_LOOKED }, now, (hit) =>
+    hits.push(hit),
+  );
+  if (next !== undefined)
+    throw hits.length === MAX_ITEMS ? tooManyMatches(MAX_ITEMS) : tooManyLookedAt(MAX_LOOKED, q.name);
+  return hits.reverse().flatMap((hit): BulkItem[] => {
+    const job_id = idOfHit(q, hit);
+    if (job_id === undefined) return [];
+    if (ACTS_ON[action].includes(hit.state)) return [checkItem(q, action, job_id, now)];
+    return [{ job_id, status: 'skipped', reason: hit.state }];
+  });
+}
+
+/**
+ * Acts on all jobs that match, or on none.
+ * @throws {ApiError} as {@link checkMatching}; 503 when one of them is locked; 409 for a key of another request
+ */
+export function bulkMatching(q: QueueParts, request: MatchingRequest, now: number): BulkAnswer {
+  const { action, once } = request;
+  const earlier = once && recallAnswer<BulkAnswer>(q.store.inbox, once, now);
+  if (earlier) return earlier;
+  const items = checkMatching(q, request, now);
+  refuseLockedItems(items);
+  if (items.some(({ status }) => status !== 'done')) return { items, applied: false };
+  for (const { job_id } of items) act(q, action, job_id, now);
+  const answer: BulkAnswer = { items, applied: true };
+  if (once) rememberAnswer(q.store.inbox, once, answer, now);
+  return answer;
+}
+
+function idOfHit(q: Named & Stored, { key, archived }: Hit): string | undefined {
+  if (archived === undefined) {
+    const row = rowByKey(q.store, key);
+    return row && idOf(q.route, row);
+  }
+  return idOfArchived(q.route, JSON.parse(archived) as ArchivedJob);
+}

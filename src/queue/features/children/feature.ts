@@ -7,7 +7,7 @@ import { routeOf } from '../../../job/ids';
 import type { RunEnding } from '../../../rpc/runs';
 import type { Feature, Host } from '../../feature';
 import { cancelOpen } from '../../jobs/cancel';
-import { hasDeparted } from '../../jobs/departed-ids';
+import { hasDeparted } from '../../jobs/may-enqueue';
 import { endRuns, isAwaited, noteStarted, RUN, type RunMessage, type StartedJob } from '../../jobs/runs';
 import { find } from '../../read/find';
 import { postRunNote, RUN_CANCEL, RUN_ENDED, type RunNote } from '../../store/run-notes';

@@ -4,16 +4,14 @@ import type { StoredJob } from '../../../export/stored-job';
 import { conflict } from '../../../job/errors';
 import { decodeId, FIRST_CHOSEN, sequenceOf } from '../../../job/ids';
 import type { ImportPart, ImportRequest, PartsImported } from '../../../rpc/export';
-import { hasDeparted } from '../../jobs/departed-ids';
-import { refuseRemoved } from '../../jobs/may-enqueue';
+import { hasDeparted, refuseRemoved } from '../../jobs/may-enqueue';
 import { find, knownIds } from '../../read/find';
 import { stats } from '../../read/stats';
 import { setEvicting } from '../../store/jobs';
 import type { Named, QueueParts, Stored, StoredQueue } from '../../store/parts';
 import { Restoration } from '../../store/restore';
 import { refuseWhenFull } from '../../store/storage';
-import { replaceGroups } from './groups';
-import { replaceSettings } from './settings';
+import { replaceGroups, replaceSettings } from './settings';
 
 const FACT = 'import';
 

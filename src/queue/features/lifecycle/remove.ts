@@ -21,10 +21,10 @@ import { moveReserved } from '../../jobs/move-reserved';
 import { RUN } from '../../jobs/runs';
 import { stats } from '../../read/stats';
 import { SHARE } from '../../store/batches';
+import type { Moving, Removal } from '../../store/configuration';
 import { type JobRow, STATE } from '../../store/job-row';
 import { move, remove } from '../../store/jobs';
 import type { Configured, Named, Observed, QueueParts, Stored, StoredQueue, Woken } from '../../store/parts';
-import type { Moving, Removal } from '../../store/removal';
 import { rowByKey } from '../../store/row-lookup';
 import { idOf, placeOf } from '../../store/rows';
 

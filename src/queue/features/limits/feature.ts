@@ -6,17 +6,19 @@
  * Whatever makes room, takes it, or finds none touches the key; touched keys are processed at the end of each
  * operation.
  */
-
 import type { Holder } from '../../../allowance/holder';
-import type { MessageKind } from '../../../durable/outbox-relay';
+import { derived, type MessageKind } from '../../../durable/outbox-relay';
+import { LIMIT_SCOPES, type LimitScope, plainKey, scopedKey } from '../../../job/limits/policy';
 import { isFromBefore } from '../../../job/limits/starts';
+import type { LeaseAnswer } from '../../../rpc/allowances';
+import type { RateLimitView } from '../../../rpc/limits';
 import type { Feature, Host } from '../../feature';
+import { decide } from '../../jobs/limit-check';
 import { type WaitingUnder, waitingUnder } from '../../read/available';
 import { forgetEnded } from '../../store/limits/changes';
-import type { Limiter } from '../../store/limits/limiter';
+import type { Limiter, WaitingJobs } from '../../store/limits/limiter';
 import { FORGET_AFTER_MS, runningOf } from '../../store/limits/place';
-import type { QueueParts, Stored } from '../../store/parts';
-import { leasing } from './leasing';
+import type { Named, QueueParts, Stored } from '../../store/parts';
 
 export class LimitsFeature implements Feature {
   readonly leases: MessageKind;
@@ -157,4 +159,102 @@ function lookAtDueKeys(q: QueueParts, now: number): void {
   limiters.readNextCheck();
   // Many keys at once are processed in turns.
   q.wake.at(limiters.nextCheck);
+}
+
+const MAX_KEYS = 10_000;
+
+export const limitKeys = (q: Stored): string[] => [...new Set(q.store.limiters.known(MAX_KEYS).map(plainKey))].sort();
+
+/** Those of these keys that are known, in each scope. */
+export function rateLimits(q: Named & Stored, keys: readonly string[], now: number): RateLimitView[] {
+  const known = keys.flatMap((key) =>
+    LIMIT_SCOPES.flatMap((scope) => {
+      const limiter = key === '' ? undefined : q.store.limiters.find(scopedKey(key, scope));
+      return limiter ? [{ limiter, scope }] : [];
+    }),
+  );
+  const { counts, isAll } = waitingUnder(q, new Set(known.map(({ limiter }) => limiter.key)), now);
+  return known.map(({ limiter, scope }) => ({
+    ...view(q, limiter, scope, counts.get(limiter.key), now),
+    ...(!isAll && { complete: false as const }),
+  }));
+}
+
+function view(
+  q: Named & Stored,
+  limiter: Limiter,
+  scope: LimitScope,
+  waiting: WaitingJobs | undefined,
+  now: number,
+): RateLimitView {
+  const { key, usage } = limiter;
+  const { concurrency, rate, throttle } = limiter.inForce(now);
+  const quota = rate ?? throttle;
+  const running = runningOf(q, key);
+  const resetsAt = limiter.resetsAt(now);
+  const override = limiter.overrideAt(now);
+  const ownPeriod = (limiter.limits.rate ?? limiter.limits.throttle)?.period_ms;
+  return {
+    key: limiter.name,
+    scope,
+    queue: q.name,
+    ...(concurrency !== undefined && { concurrency }),
+    active: running,
+    ...(quota && { limit: quota.limit, period_ms: quota.period_ms }),
+    ...(!rate && throttle && { throttled: true as const }),
+    current_count: usage.startsIn(quota, now),
+    ...(resetsAt !== undefined && { window_resets_at: resetsAt }),
+    waiting: waiting ? limiter.withoutRoom(waiting, running, now) : 0,
+    ...(ownPeriod !== undefined && { own_period_ms: ownPeriod }),
+    ...(override && { override }),
+  };
+}
+
+/** Leases of allowances from the desks of shared keys: derived, so the outbox relay repeats what fails. */
+function leasing(host: Host): MessageKind<void> {
+  const { q } = host;
+  const { allowances } = q.store;
+  return derived({
+    kind: 'allowance of',
+    open: () => {
+      const now = host.now();
+      return allowances.open(now, q.config.isClosed(now));
+    },
+    deliver: (key) => ask(host, key),
+  });
+}
+
+async function ask({ q, others, now, write }: Host, key: string): Promise<void> {
+  const { allowances, limiters } = q.store;
+  const holder = allowances.of(key);
+  const situation = allowances.situation(key, now());
+  if (!holder?.hasToAsk(situation)) return;
+  const request = holder.ask(q.name, situation);
+  let answer: LeaseAnswer;
+  try {
+    answer = await others.desk(plainKey(key)).lease(request);
+  } catch (error) {
+    holder.failed(request);
+    throw error;
+  }
+  holder.answered(request, answer, now());
+  const act = (at: number): boolean => {
+    limiters.touch(key);
+    allowances.mayAsk(key);
+    const limiter = limiters.find(key);
+    if (!limiter || limiter.isUndecided(runningOf(q, key), at)) return false;
+    limiter.hasArrived = false;
+    return decide(q, limiter, at);
+  };
+  while (await write(act));
+}
+
+/** The desk of a key calls. @param recall as of the verb @returns that the queue is there */
+export function deskCalls(q: QueueParts, key: string, recall: { most?: number } | undefined, now: number): boolean {
+  const { allowances, limiters } = q.store;
+  const scoped = scopedKey(key, 'deployment');
+  allowances.of(scoped)?.called(recall, now);
+  allowances.mayAsk(scoped);
+  limiters.touch(scoped);
+  return true;
 }

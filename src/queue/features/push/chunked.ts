@@ -1,12 +1,11 @@
 /** Which chunks of jobs start at a target, beside its other jobs. A chunk is one call, and takes one slot. */
 import type { TargetConfig } from '../../../dispatch/config';
-import { type ChunkClaim, Chunks, startsBefore } from '../../jobs/chunks';
-import { hasCrashed } from '../../jobs/suspects';
+import { type ChunkClaim, Chunks, hasCrashed, startsBefore } from '../../jobs/chunks';
 import type { ChunkLane } from '../../store/chunks/lane';
 import type { ChunkScan } from '../../store/chunks/scan';
 import type { JobRow } from '../../store/job-row';
 import type { QueueParts, Stored, StoredQueue } from '../../store/parts';
-import { targetOf } from './destination';
+import { targetOf } from './handled-types';
 import { MAX_CHARS_UNDER_WAY, type Round } from './plan';
 import type { PushTarget } from './target';
 

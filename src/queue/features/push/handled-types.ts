@@ -5,7 +5,7 @@ import { quote } from '../../../job/text';
 import { mayNameUrl } from '../../store/columns';
 import type { Handlers } from '../../store/handlers';
 import type { JobRow } from '../../store/job-row';
-import { targetOf } from './destination';
+import { bodyOf } from '../../store/row-texts';
 import { connectionsLeft, PushTarget } from './target';
 
 /** Hints remembered, so that a producer of very many jobs does not pay for each. */
@@ -110,3 +110,9 @@ export class HandledTypes implements Handlers {
 }
 
 const quoted = (type: string): string => JSON.stringify(quote(type));
+
+export const urlOf = (row: JobRow): string | undefined => (mayNameUrl(row.body) ? bodyOf(row).target_url : undefined);
+
+/** The target of a job; undefined without one. A job with a URL has no other, even where that is no longer allowed. */
+export const targetOf = (targets: readonly TargetConfig[], queue: string, row: JobRow): TargetConfig | undefined =>
+  targetFor(targets, queue, row.type, urlOf(row));

@@ -4,13 +4,12 @@
  */
 import { coversQueue, ownsQueue, type TargetConfig } from '../../../dispatch/config';
 import type { JobBody } from '../../../job/record';
-import { numbersOf } from '../../jobs/chunks';
+import { hasCrashed, numbersOf, travelsAlone } from '../../jobs/chunks';
 import { grant } from '../../jobs/claim';
 import { fail, type Random } from '../../jobs/end-attempt';
 import { expire } from '../../jobs/expire';
 import { LimitCheck, noteStarts } from '../../jobs/limit-check';
 import { passOver } from '../../jobs/pass-over';
-import { hasCrashed, travelsAlone } from '../../jobs/suspects';
 import { LEASE_BEYOND_TIMEOUT_MS } from '../../store/active';
 import type { JobRow } from '../../store/job-row';
 import { queueOpensAt, startsLeft } from '../../store/limits/queue-limit';
@@ -20,7 +19,7 @@ import { rowByKey } from '../../store/row-lookup';
 import { emptyBody, readableBody } from '../../store/row-texts';
 import { Scan, type Verdict } from '../../store/scan';
 import { ChunkedRound, hasChunk } from './chunked';
-import { targetOf } from './destination';
+import { targetOf } from './handled-types';
 import { CallPlan, MAX_CHARS_UNDER_WAY, PushSelection, type Round } from './plan';
 import { connectionsLeft, type PushTarget } from './target';
 

@@ -3,17 +3,14 @@ import { maskedUrl } from '../../../access/secrets';
 import { MAX_CONNECTIONS } from '../../../dispatch/remote';
 import { formatInstant } from '../../../job/time';
 import { type WaitingFor, waiting } from '../../../job/waiting';
-import { waitsForChunk } from '../../jobs/chunk-waiting';
-import { waitsForQueueLimit } from '../../jobs/limit-waiting';
-import { behind } from '../../jobs/waiting';
+import { behind, waitsForChunk, waitsForQueueLimit } from '../../jobs/waiting';
 import type { JobRow } from '../../store/job-row';
 import { countAhead } from '../../store/jobs-ahead';
 import { startsLeft } from '../../store/limits/queue-limit';
 import type { StoredQueue } from '../../store/parts';
 import { availableSince } from '../../store/rows';
 import { gatheredFor } from './chunked';
-import { urlOf } from './destination';
-import type { HandledTypes } from './handled-types';
+import { type HandledTypes, urlOf } from './handled-types';
 import type { Bound, PushTarget } from './target';
 
 export class PushWaits {

@@ -6,7 +6,7 @@ import { ApiError } from '../../../job/errors';
 import type { BulkAction, BulkAnswer } from '../../../rpc/operations';
 import { actOnRow, checkItem } from '../../jobs/bulk-act';
 import { lockRow, refuseLocked, unlockRow } from '../../jobs/lock';
-import { refuseGivenUp } from '../../jobs/ticket';
+import { refuseGivenUp } from '../../jobs/may-enqueue';
 import { find } from '../../read/find';
 import { deleteArchived } from '../../store/archive';
 import { type PreparedAction, writeShare } from '../../store/batches';

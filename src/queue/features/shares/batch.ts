@@ -19,7 +19,7 @@ import type { IdPlace } from '../../../rpc/ids';
 import type { RememberedAnswer } from '../../../rpc/receipts';
 import type { Feature, Host } from '../../feature';
 import { isBounded, setShedding, shed } from '../../jobs/backpressure';
-import { giveUp, refuseGivenUp, tookTooLong } from '../../jobs/ticket';
+import { giveUp, refuseGivenUp, tookTooLong } from '../../jobs/may-enqueue';
 import { DECISION, isReplaced, readDecision, readShare, SHARE, type Untold, writeDecision } from '../../store/batches';
 import type { QueueParts, Stored } from '../../store/parts';
 import { abortAction, commitAction } from './action';
