@@ -12,26 +12,26 @@ import { waitAtMost } from '../durable/wait';
 import { ApiError, type Outcome, unavailable } from '../job/errors';
 import type { WaitingFor } from '../job/waiting';
 import type { TargetView } from '../rpc/targets';
-import type { About, Feature, Host, Others } from './feature';
+import type { About, Feature, Host } from './feature';
 import { AlertWatch } from './features/alerts/feature';
 import { Analytics, type Dataset } from './features/analytics/feature';
 import { BulkOperations } from './features/bulk/feature';
 import { Children } from './features/children/feature';
 import { CronFeature } from './features/cron/feature';
 import { Overdue } from './features/lifecycle/overdue';
-import { Pruning } from './features/lifecycle/prune';
+import { pruning } from './features/lifecycle/prune';
 import { QueueRemoval } from './features/lifecycle/remove';
-import { DamageWatch, StorageWatch } from './features/lifecycle/storage';
+import { damageWatch, StorageWatch } from './features/lifecycle/storage';
 import { LimitsFeature } from './features/limits/feature';
 import { Pulling } from './features/pull/feature';
 import { HandledTypes } from './features/push/handled-types';
 import { Pump } from './features/push/pump';
 import { Readers } from './features/readings/feature';
 import { Batches } from './features/shares/batch';
-import { Streams } from './features/streams/feature';
 import { Moves } from './features/transfer/moves';
 import { endingMessages } from './features/workflow/steps';
 import { waitingFor } from './jobs/waiting';
+import type { Others } from './others';
 import type { JobRow } from './store/job-row';
 import { QueueMemory } from './store/memory';
 
@@ -87,7 +87,7 @@ export class QueueEngine {
   readonly batches: Batches;
   readonly removal: QueueRemoval;
   readonly readers: Readers;
-  readonly streams: Streams;
+  readonly around: Host;
   readonly relay: OutboxRelay;
 
   /** Opens a queue whose tables, name and route are stored. */
@@ -119,6 +119,7 @@ export class QueueEngine {
       others: host.others,
       relay: () => this.relay,
     };
+    this.around = around;
     this.overdue = new Overdue(around);
     this.push = new Pump(around, q.handlers);
     this.pull = new Pulling(around);
@@ -128,14 +129,13 @@ export class QueueEngine {
     this.batches = new Batches(around);
     this.removal = new QueueRemoval(around);
     this.readers = new Readers(around);
-    this.streams = new Streams(around);
     const features: Feature[] = [
       this.overdue,
       this.limits,
       new CronFeature(around),
       new StorageWatch(around),
-      new Pruning(around),
-      new DamageWatch(around),
+      pruning(around),
+      damageWatch(around),
       this.push,
       this.pull,
       this.moves,

@@ -2,21 +2,12 @@
  * A feature: something a queue does besides answering verbs. Adding one takes a folder below `features/`, and a line
  * in the engine's list (see `docs/reference`).
  */
-import type { BatchEntry } from '../across/batch';
-import type { Enqueued } from '../across/enqueue-many';
-import type { Reservations } from '../across/reservation';
 import type { TargetConfig } from '../dispatch/config';
 import type { TransactionStep } from '../durable/group-commit';
 import type { MessageKind, OutboxRelay } from '../durable/outbox-relay';
 import type { Outcome } from '../job/errors';
-import type { NewJob } from '../job/record';
 import type { WaitingFor } from '../job/waiting';
-import type { AlertState } from '../notifications/alert/rule';
-import type { AllowanceApi } from '../rpc/allowances';
-import type { DirectoryApi } from '../rpc/directory';
-import type { QueueApi } from '../rpc/queue';
-import type { EnqueuedJob, IdempotencyKey } from '../rpc/receipts';
-import type { WorkflowApi } from '../rpc/workflow';
+import type { Others } from './others';
 import type { JobRow } from './store/job-row';
 import type { QueueParts } from './store/parts';
 
@@ -76,37 +67,4 @@ export interface Host {
   readonly others: Others;
   /** Delivers the messages of features. */
   relay(): OutboxRelay;
-}
-
-export interface Others {
-  queue(name: string): QueueApi;
-  workflow(id: string): WorkflowApi;
-  /** The object of a subscription. */
-  webhook(id: string): DirectoryApi;
-  /** The desk of a key that counts in all queues. */
-  desk(key: string): AllowanceApi;
-  /** Reports the state of an alert rule here to the directory. */
-  noteAlert(rule: string, state: AlertState): Promise<unknown>;
-  /**
-   * Notifies the directory that its numbers of this queue are outdated. @param dueAt when next due, epoch ms
-   * @returns when the directory looks after the queue, epoch ms, if it said so
-   */
-  noteChange(dueAt: number | undefined): Promise<number | null | undefined>;
-  /** Notes that a queue is about to take jobs under these ids, which do not name it. */
-  noteIds(queue: string, ids: readonly string[]): Promise<unknown>;
-  /**
-   * Enqueues jobs into any queues, all or none. @param idempotency repeated under it: the same jobs
-   * @throws {ApiError} with `details.index` of the job that was refused
-   */
-  enqueue(entries: readonly BatchEntry[], idempotency?: IdempotencyKey): Promise<EnqueuedJob[]>;
-  /** Enqueues each part of a message that can be accepted now; none takes the place of another. @throws for all */
-  enqueueEach(entries: readonly Outcome<BatchEntry>[], idempotency: IdempotencyKey): Promise<Enqueued>;
-  /** Runs `call` on the queue that has the job, wherever it is now; 404: none has it. */
-  withJob<T>(id: string, call: (queue: QueueApi, name: string) => Promise<Outcome<T>>): Promise<Outcome<T>>;
-  /** Enqueues a job into this queue whose unique policy looks across queues. */
-  enqueueAcross(job: NewJob): Promise<Outcome<EnqueuedJob>>;
-  /** Begins to reserve unique fingerprints under a new ticket. @param coordinator the queue that can give it up */
-  reservations(coordinator: string): Reservations;
-  /** Leaves the directory and empties the object, for good. @param at when the deletion began, epoch ms */
-  destroy(at: number): Promise<void>;
 }

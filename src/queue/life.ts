@@ -2,15 +2,9 @@
  * The life of one queue inside its object: creation, end, access modes of verbs. The object is constructed when touched
  * and evicted at any moment, so all that matters is in SQLite, and memory can be rebuilt ({@link QueueEngine}).
  */
-import { v7 as uuidv7 } from 'uuid';
 import type { Here } from '../across/batch';
 import { mayConnect } from '../across/bounds';
-import { enqueueAll, enqueueOne } from '../across/enqueue';
-import { enqueueEach } from '../across/enqueue-many';
-import { noteIds } from '../across/ids';
 import { keyWithId } from '../across/known-keys';
-import { withJob } from '../across/locate';
-import { Reservations } from '../across/reservation';
 import { takeHeartbeat } from '../across/workers';
 import { type Env, usableConfig } from '../config';
 import { AlarmClock } from '../durable/alarm-clock';
@@ -18,18 +12,16 @@ import type { FollowRequest } from '../durable/feed-messages';
 import { Followers } from '../durable/followers';
 import { QUEUE, Schema } from '../durable/schema';
 import { readFact } from '../durable/sql';
-import type { Bounds } from '../job/bounds';
 import { defined } from '../job/envelope/fields';
 import { eventualOutcomeOf, jobNotFound, notFound, type Outcome, outcomeOf, unwrap } from '../job/errors';
-import type { JobView, NewJob, RunnerView } from '../job/record';
-import { type Heartbeat, renderHeartbeat } from '../job/worker/heartbeat';
+import type { JobView, RunnerView } from '../job/record';
+import { renderHeartbeat } from '../job/worker/heartbeat';
 import type { Connection } from '../job/worker/socket';
 import { misplacement } from '../rpc/place';
-import type { QueueApi, QueueSettings } from '../rpc/queue';
-import type { EnqueuedJob } from '../rpc/receipts';
-import { deskObject, directoryObject, queueObject, webhookObject, workflowObject } from '../rpc/stubs';
+import type { QueueSettings } from '../rpc/queue';
+import { directoryObject } from '../rpc/stubs';
 import type { ClaimRequest, StreamReceipt, StreamRequest } from '../rpc/workers';
-import { below, over, type QueueDefaults } from '../settings';
+import { below, over } from '../settings';
 import { type Creation, createQueue, type Operation, tryCreation } from './creation';
 import { QueueEngine } from './engine';
 import type { About } from './feature';
@@ -37,6 +29,8 @@ import { QuietWorkers } from './features/pull/quiet-workers';
 import { enqueueFromSocket } from './features/pull/socket/enqueue';
 import { WorkerSockets } from './features/pull/socket/sockets';
 import { KeyRates } from './jobs/key-rates';
+import { writePulled } from './jobs/streams';
+import { type Others, othersOf } from './others';
 import { followedJob, keyOf } from './read/find';
 import type { QueueParts } from './store/parts';
 
@@ -56,6 +50,7 @@ export class QueueLife {
   /** Claims under way, by the names of their waiters. */
   private readonly early = new Map<string, { isGone: boolean }>();
   readonly followers: Followers;
+  readonly others: Others;
   readonly rates = new KeyRates();
   readonly workers: WorkerSockets;
   private readonly silenced = new QuietWorkers(
@@ -69,6 +64,7 @@ export class QueueLife {
     private readonly env: Env,
     own: Here['object'],
   ) {
+    this.others = othersOf(env, this);
     this.followers = new Followers(ctx, () => Date.now());
     this.workers = new WorkerSockets({
       ctx,
@@ -76,7 +72,10 @@ export class QueueLife {
       keepAlive: (promise) => ctx.waitUntil(promise),
       isSilenced: (workerId) => this.silenced.hasNow(workerId),
       askSilenced: async (workerId) => this.silenced.has(workerId),
-      heartbeat: (heard, bounds) => this.heartbeat(heard, bounds),
+      heartbeat: async (heard, bounds) => {
+        const asked = { queues: [this.name], ...heard };
+        return renderHeartbeat(await takeHeartbeat(env, asked, `queue ${this.name}`, bounds), Date.now());
+      },
       enqueue: (batch, creator, by) =>
         enqueueFromSocket(env, { queue: this.name, object: own }, batch, { creator, by, now: Date.now() }),
       keyOf: async ({ key, ...worker }) => {
@@ -244,18 +243,11 @@ export class QueueLife {
     await this.created();
     const { job_id } = request;
     const taken = this.read(
-      () => this.engine?.streams.take(request),
+      (_, now) => this.engine && writePulled(this.engine.around, request, now),
       (q) => [keyOf(q, job_id)],
     );
     if (!taken?.ok) return taken ?? jobNotFound(job_id);
     return eventualOutcomeOf(async () => (await taken.value) as StreamReceipt);
-  }
-
-  private async heartbeat(heard: Heartbeat, bounds: Bounds | undefined) {
-    return renderHeartbeat(
-      await takeHeartbeat(this.env, { queues: [this.name], ...heard }, `queue ${this.name}`, bounds),
-      Date.now(),
-    );
   }
 
   /** Answers the upgrade of a follower: of the queue, or of one job in it. */
@@ -263,8 +255,7 @@ export class QueueLife {
     await this.created();
     const { job } = wanted;
     if (job === undefined) {
-      const answer = this.read(() => this.followers.accept(wanted));
-      return answer ?? { ok: false, error: notFound('queue', this.name).data };
+      return this.read(() => this.followers.accept(wanted)) ?? { ok: false, error: notFound('queue', this.name).data };
     }
     const answer = this.read(
       (q, now) => this.followers.accept(wanted, followedJob(q, job, now)),
@@ -274,24 +265,11 @@ export class QueueLife {
   }
 
   async settings(): Promise<Outcome<QueueSettings>> {
-    const { engine } = this;
-    const { own, defaults } = engine ? engine.q.config : { own: {}, defaults: await this.defaults() };
+    // A queue that does not exist would be created with those of the deployment.
+    const ofNew = () => directoryObject(this.env).queueDefaults(this.name);
+    const { own, defaults } = this.engine?.q.config ?? { own: {}, defaults: (await ofNew()) ?? undefined };
     const value = { own, effective: over(own, below(defaults)), declared: defaults?.declared };
     return { ok: true, value: defined(value) };
-  }
-
-  /** The settings in force in a queue that does not exist. */
-  private async defaults(): Promise<QueueDefaults | undefined> {
-    return (await directoryObject(this.env).queueDefaults(this.name)) ?? undefined;
-  }
-
-  /** Enqueues here a job that is unique across queues: other queues may decide about it. */
-  enqueueAcross(job: NewJob): Promise<Outcome<EnqueuedJob>> {
-    return eventualOutcomeOf(async () => (await enqueueOne(this.env, { queue: this.name, job })).job);
-  }
-
-  queue(name: string): QueueApi {
-    return queueObject(this.env, name);
   }
 
   // ---- creation and deletion -------------------------------------------------------------------
@@ -323,26 +301,7 @@ export class QueueLife {
       now: () => Date.now(),
       analytics: this.env.ANALYTICS,
       keepAlive: (promise) => this.ctx.waitUntil(promise),
-      others: {
-        queue: (name) => this.queue(name),
-        workflow: (id) => workflowObject(this.env, id),
-        webhook: (id) => webhookObject(this.env, id),
-        desk: (key) => deskObject(this.env, key),
-        noteAlert: (rule, state) => directoryObject(this.env).noteAlert(rule, this.name, state),
-        noteChange: (dueAt) => directoryObject(this.env).queueChanged(this.name, dueAt),
-        noteIds: (queue, ids) =>
-          noteIds(
-            this.env,
-            ids.map((id) => ({ id, queue })),
-            true,
-          ),
-        enqueue: async (entries, idempotency) => (await enqueueAll(this.env, entries, { idempotency })).jobs,
-        enqueueEach: (entries, idempotency) => enqueueEach(this.env, entries, idempotency, true),
-        withJob: (id, call) => withJob(this.env, id, call),
-        enqueueAcross: (job) => this.enqueueAcross(job),
-        reservations: (coordinator) => new Reservations(this.env, uuidv7(), coordinator),
-        destroy: (at) => this.destroy(at),
-      },
+      others: this.others,
     });
     this.followers.attach(engine.q.observed.events);
     engine.q.store.streams.show = (job, shown) => this.followers.show(job, shown);
@@ -351,7 +310,7 @@ export class QueueLife {
   }
 
   /** The last step of a deletion. Nothing else happens here meanwhile. */
-  private async destroy(at: number): Promise<void> {
+  async destroy(at: number): Promise<void> {
     await directoryObject(this.env).unregister(this.name, at);
     await this.ctx.blockConcurrencyWhile(() => this.reset());
   }

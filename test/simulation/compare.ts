@@ -1,6 +1,6 @@
 /** Everything that can be seen from outside must be as the model says, and everything due must have a wake. */
 import type { JobBody, JobRecord } from '../../src/job/record';
-import { cronHistory } from '../../src/queue/features/cron/manage';
+import { cronHistory } from '../../src/queue/features/cron/feature';
 import { deadLetterPlaces, deadLettersAt } from '../../src/queue/read/dead-letters';
 import { find, getMany, viewOf } from '../../src/queue/read/find';
 import { list } from '../../src/queue/read/list';

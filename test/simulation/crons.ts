@@ -1,8 +1,8 @@
 /** What owners and operators do to cron entries, and what other queues say of fires that depend on them. */
 import fc from 'fast-check';
 import { ApiError } from '../../src/job/errors';
+import { enableCron, putCron, removeCron } from '../../src/queue/features/cron/feature';
 import { mustReadCron, triggerHere } from '../../src/queue/features/cron/fire';
-import { enableCron, putCron, removeCron } from '../../src/queue/features/cron/manage';
 import { enqueue } from '../../src/queue/jobs/enqueue';
 import { type CronDefinition, jobOf } from '../../src/schedules/definition';
 import { same } from './agree';

@@ -5,6 +5,7 @@ import { renderHeartbeat } from '../../src/job/worker/heartbeat';
 import type { OpenQueue } from '../../src/queue/features/pull/socket/socket-claims';
 import { WorkerSockets } from '../../src/queue/features/pull/socket/sockets';
 import { heartbeat } from '../../src/queue/jobs/heartbeat';
+import { writePulled } from '../../src/queue/jobs/streams';
 import { holds } from './agree';
 import { type ModelSocket, WORKERS } from './model-pulls';
 import type { Scene } from './scene';
@@ -117,7 +118,7 @@ export class Life {
       isSilenced: silenced,
       askSilenced: async (worker) => silenced(worker),
       keyOf: async () => undefined,
-      writeStream: (request) => engine.streams.take(request),
+      writeStream: (request) => writePulled(engine.around, request, world.now),
       heartbeat: async ({ worker_id }) => {
         if (this.heartbeatFails) throw unavailable('The directory could not be asked.');
         between.beforeHeartbeat(worker_id);

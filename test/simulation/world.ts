@@ -9,7 +9,7 @@ import { writeMeta } from '../../src/durable/sql';
 import type { ErrorData, Outcome } from '../../src/job/errors';
 import type { NewJob } from '../../src/job/record';
 import { type EngineHost, QueueEngine } from '../../src/queue/engine';
-import type { Others } from '../../src/queue/feature';
+import type { Others } from '../../src/queue/others';
 import { SIZES, type Sizes } from '../../src/queue/store/sizes';
 import type { EnqueuedJob } from '../../src/rpc/receipts';
 

@@ -82,7 +82,7 @@ const SHARED = [
 
 /** The order inside the queue: an import goes to the left, or stays. Features do not know each other. */
 const QUEUE = ['store', 'read', 'jobs', 'features', 'engine', 'object'];
-const ENGINE = ['feature.ts', 'creation.ts', 'engine.ts'];
+const ENGINE = ['feature.ts', 'others.ts', 'creation.ts', 'engine.ts'];
 
 function* filesBelow(folder) {
   for (const entry of readdirSync(folder, { withFileTypes: true })) {

@@ -223,8 +223,7 @@ class Puller {
   }
 
   private note(jobs: readonly Claimed[]): void {
-    const chunks = Map.groupBy(jobs, ({ active }) => active.chunk);
-    for (const [chunk, members] of chunks) {
+    for (const [chunk, members] of Map.groupBy(jobs, ({ active }) => active.chunk)) {
       if (chunk === undefined) this.claimed.push(...members);
       else this.chunked.push(members);
     }

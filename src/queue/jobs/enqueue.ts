@@ -22,7 +22,7 @@ import { recordOf } from '../store/rows';
 import { type Arrival, isBounded, makeRoom, pressureOf } from './backpressure';
 import { type Accumulated, cancelKey, existingJob, QueueConflicts, type StoredJob } from './conflicts';
 import { hasBoundedGroups, makeGroupRoom } from './group-room';
-import { checkType, hasDeparted, refuseNewcomers } from './may-enqueue';
+import { checkType, hasDeparted, refuseMisfit, refuseNewcomers } from './may-enqueue';
 import {
   receiptOf,
   receiptOfAccumulated,
@@ -32,7 +32,6 @@ import {
   warn,
   warnOfPriority,
 } from './receipt';
-import { refuseMisfit } from './schema-misfits';
 
 /**
  * Checks what only the queue knows: the retry policy over its layers, and that a chosen id is free. Writes nothing.

@@ -48,8 +48,7 @@ export function expireDue(q: QueueParts, now: number): void {
     return;
   }
   const first = 'SELECT min(expires_at) AS at FROM jobs WHERE expires_at > ? AND ended_at IS NULL';
-  const next = q.store.sql.exec<{ at: number | null }>(first, now).one().at;
-  expiry.goOnAt(next ?? Number.POSITIVE_INFINITY);
+  expiry.goOnAt(q.store.sql.exec<{ at: number | null }>(first, now).one().at ?? Number.POSITIVE_INFINITY);
 }
 
 /** Expired waiting jobs that are not done yet, in the order of expiry. Reads nothing while none can have expired. */

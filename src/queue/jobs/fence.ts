@@ -16,8 +16,8 @@ export function names(id: string, name: AttemptName, attempt: number, claim: num
 export const isNamed = (name: AttemptName): boolean => name.attempt !== undefined || name.delivery_id !== undefined;
 
 /** 409: no attempt of this job runs that could report. */
-export const notActive = (jobId: string, state: string): ApiError =>
-  conflict(`Job ${jobId} is ${state}, not active: the report changes nothing.`, {
+export const notActive = (jobId: string, state: string, why = 'the report changes nothing'): ApiError =>
+  conflict(`Job ${jobId} is ${state}, not active: ${why}.`, {
     job_id: jobId,
     current_state: state,
     expected_state: 'active',
@@ -36,6 +36,15 @@ export function fence(q: Named, row: JobRow, active: Active, name: AttemptName):
   if (name.worker_id !== undefined && active.workerId !== undefined && name.worker_id !== active.workerId) {
     throw conflict(`Job ${id} is held by another worker.`, { job_id: id, current_state: 'active' });
   }
+}
+
+/** The attempt that a report is about. @param why no report about a job that does not run counts @throws {ApiError} 404, 409 */
+export function runningFor(q: Named & Stored, request: AttemptName & { job_id: string }, now: number, why?: string) {
+  const { row } = mustFindForReport(q, request.job_id);
+  const active = row && q.store.leases.active.get(row.key);
+  if (!row || !active) throw notActive(request.job_id, row ? stateOf(row, false, now) : 'completed', why);
+  fence(q, row, active, request);
+  return { row, active };
 }
 
 export const keyOfFound = (found: Found): number => (found.row ? found.row.key : found.archived.k);

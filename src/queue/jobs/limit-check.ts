@@ -102,8 +102,7 @@ function actionOf(q: QueueParts, limiter: Limiter, row: JobRow, now: number): On
   const onLimit = policyOf(q, row)?.on_limit ?? 'wait';
   if (onLimit === 'wait' || isBegun(row)) return 'wait';
   // An operator who stops a key wants to run its jobs later, not to lose them.
-  const running = runningOf(q, limiter.key);
-  if (limiter.isStopped(now) || limiter.isUndecided(running, now)) return 'wait';
+  if (limiter.isStopped(now) || limiter.isUndecided(runningOf(q, limiter.key), now)) return 'wait';
   // How long attempts run is unknown: for a concurrency slot it waits.
   if (onLimit === 'reschedule' && (isCrowded(q, limiter, now) || !limiter.mayBook(now))) return 'wait';
   return onLimit;

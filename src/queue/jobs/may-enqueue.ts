@@ -1,10 +1,14 @@
 /** Which jobs a queue accepts: none while it drains, is being deleted or is full, and only those of its types. */
-
 import { recallAnswer, rememberAnswer } from '../../durable/inbox';
 import type { Enqueuer } from '../../job/attempt/outcome';
-import { ApiError, conflict, invalidRequest, refusal, unavailable } from '../../job/errors';
+import { conflict, invalidRequest, refusal, unavailable } from '../../job/errors';
 import { decodeId, isUuidV7 } from '../../job/ids';
+import { type SentJobs, unpack } from '../../job/message';
+import type { NewJob } from '../../job/record';
 import { MAX_TICKET_AGE_MS } from '../../rpc/queue';
+import type { EnqueuedJob } from '../../rpc/receipts';
+import { type SchemaMode, schemasChanged, schemaValidation, warningOf } from '../../schemas/misfit';
+import { isOutdated } from '../../schemas/stamp';
 import type { Configured, Named, Stored, StoredQueue } from '../store/parts';
 import { refuseWhenFull } from '../store/storage';
 
@@ -15,12 +19,9 @@ export function refuseNewcomers(q: StoredQueue): void {
     return;
   }
   const state = q.config.removal ? 'deleting' : 'draining';
-  const { data } = conflict(`Queue ${q.name} is ${state} and accepts no jobs.`, {
-    queue: q.name,
-    current_state: state,
-    expected_state: 'active or paused',
-  });
-  throw new ApiError({ ...data, hint: 'Resume the queue, or enqueue into another one.' });
+  const details = { queue: q.name, current_state: state, expected_state: 'active or paused' };
+  const hint = 'Resume the queue, or enqueue into another one.';
+  throw conflict(`Queue ${q.name} is ${state} and accepts no jobs.`, details, hint);
 }
 
 /** May the handler of a target enqueue there? @throws {ApiError} 403 */
@@ -75,3 +76,33 @@ const answerAbout = (ticket: string) => ({ key: `ticket ${ticket}`, hash: '' });
 
 /** 503: the ticket was given up. */
 export const tookTooLong = (): Error => unavailable('The batch timed out; nothing was changed.');
+
+const MAX_WARNED = 10;
+
+/** The jobs that a producer sent. @throws {ApiError} 503 if validated by outdated schemas; their sender handles that */
+export function taken(q: Configured, sent: SentJobs): NewJob[] {
+  const jobs = unpack(sent);
+  const stamp = q.config.defaults?.schemas;
+  if (stamp && jobs.some(({ validated }) => isOutdated(validated?.stamp, stamp))) throw schemasChanged();
+  return jobs;
+}
+
+/** A schema applies from the moment on at which the queue received it. */
+const modeOf = ({ config: { settings, defaults } }: Configured): SchemaMode =>
+  defaults?.schemas === undefined ? 'off' : (settings.schemas ?? 'warn');
+
+/** @throws {ApiError} 400 if the queue is strict */
+export function refuseMisfit(q: Configured, { type, validated }: NewJob): void {
+  if (validated?.misfits && modeOf(q) === 'strict') throw schemaValidation(type, validated.misfits);
+}
+
+export function warnOfMisfits(q: Configured, enqueued: readonly EnqueuedJob[], jobs: readonly NewJob[]): void {
+  if (modeOf(q) !== 'warn') return;
+  let left = MAX_WARNED;
+  for (const [index, { type, validated }] of jobs.entries()) {
+    const job = enqueued[index];
+    if (!validated?.misfits || !job || job.deduplicated || left-- <= 0) continue;
+    const warning = warningOf(type, validated.misfits);
+    job.warning = job.warning === undefined ? warning : `${warning} ${job.warning}`;
+  }
+}

@@ -38,8 +38,7 @@ export function patch(q: QueueParts, request: PatchRequest, now: number): JobVie
     if (state !== 'retryable') setMember(body, 'scheduled_at', start ?? null);
     if (row.state === STATE.waiting) after.due_at = dueAfter(row, state === 'available', start, now);
   }
-  const waitsInLine = isInLine(row);
-  if (waitsInLine && after.priority !== 0) after.due_at ??= row.enqueued_at;
+  if (isInLine(row) && after.priority !== 0) after.due_at ??= row.enqueued_at;
   checkTimes(Math.max(request.scheduled_at ?? 0, body.scheduled_at ?? 0), after.expires_at, request, now);
   after.body = JSON.stringify(body);
   if (sameRow(row, after)) return viewOfRow(q, row, now);

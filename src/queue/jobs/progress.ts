@@ -1,7 +1,6 @@
 /** What running attempts report while they run: their progress, and lines of their logs. */
 import type { Progress } from '../../job/attempt/notes';
 import { shown } from '../../job/envelope/nesting';
-import { conflict } from '../../job/errors';
 import type { LogLine } from '../../job/log';
 import type { LogRequest, ProgressReport, ProgressRequest } from '../../rpc/workers';
 import { mustFindForReport, viewOf } from '../read/find';
@@ -10,8 +9,8 @@ import type { JobRow } from '../store/job-row';
 import type { Named, Observed, QueueParts, Stored, StoredQueue, Woken } from '../store/parts';
 import type { ReportedProgress } from '../store/progress';
 import { historyOf } from '../store/row-texts';
-import { idOf, stateOf } from '../store/rows';
-import { fence } from './fence';
+import { idOf } from '../store/rows';
+import { fence, runningFor } from './fence';
 import type { GatheredNotes } from './steps';
 
 /**
@@ -85,18 +84,8 @@ export function progressOf(q: StoredQueue, id: string, now: number): ProgressRep
 
 /** Adds lines of the running attempt, written with its end. @throws {ApiError} 404, 409 */
 export function addLog(q: Named & Stored & Observed, request: LogRequest, now: number): { accepted: number } {
-  const { job_id, lines } = request;
-  const { row } = mustFindForReport(q, job_id);
-  const active = row && q.store.leases.active.get(row.key);
-  if (!row || !active) {
-    const current_state = row ? stateOf(row, false, now) : 'completed';
-    throw conflict(`Job ${job_id} is ${current_state}, not active: no attempt runs that could log.`, {
-      job_id,
-      current_state,
-      expected_state: 'active',
-    });
-  }
-  fence(q, row, active, request);
+  const { lines } = request;
+  const { row, active } = runningFor(q, request, now, 'no attempt runs that could log');
   q.observed.logs.add(active, lines);
   tellLog(q, row, active, lines.length, now);
   return { accepted: lines.length };

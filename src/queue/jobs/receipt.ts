@@ -7,7 +7,7 @@ import type { EnqueuedJob } from '../../rpc/receipts';
 import { mayNameUrl } from '../store/columns';
 import type { Configured, Handled, Named, Stored } from '../store/parts';
 import type { StoredJob } from './conflicts';
-import { warnOfMisfits } from './schema-misfits';
+import { warnOfMisfits } from './may-enqueue';
 
 /** The job that an entry has become, without the body that it brought. */
 export function receiptOf({ record, layers }: JobView, { scheduledAt, expiresAt, coalesced }: NewJob): EnqueuedJob {

@@ -119,8 +119,7 @@ function reportedOf({ record }: JobView): Reported {
 
 /** Is this the repeated report of the attempt that completed the job? */
 function completedByThis(q: Named, job: ArchivedJob, name: AttemptName, now: number): boolean {
-  const id = idOfArchived(q.route, job);
-  if (isNamed(name)) return names(id, name, job.n, job.c);
+  if (isNamed(name)) return names(idOfArchived(q.route, job), name, job.n, job.c);
   return job.push !== undefined && now <= job.at[3] + 2 * job.push;
 }
 

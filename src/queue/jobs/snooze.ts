@@ -20,7 +20,7 @@ import type { JobRow } from '../store/job-row';
 import type { QueueParts } from '../store/parts';
 import { historyOf } from '../store/row-texts';
 import { isSnoozed, stateOf } from '../store/rows';
-import { giveBackToChunk, goBack, isOutOfTurn } from './chunk-order';
+import { giveBackToChunk, goBack, isOutOfTurn } from './end-attempt';
 import { openRow } from './fence';
 import { refuseMoving } from './legal-move';
 import { Runs, wakeIf } from './runs';

@@ -142,12 +142,8 @@ export const checkpointOf = (q: Named & Stored, id: string): StoredCheckpoint | 
 /** Deletes the job's checkpoint, if it has one; the next one starts again at 1. @throws {ApiError} 404, 409 */
 export function deleteCheckpoint(q: Named & Stored, request: AttemptName, now: number): { job_id: string } {
   const found = mustFindForReport(q, request.job_id);
-  fenced(
-    q,
-    found,
-    request,
-    found.row ? stateOf(found.row, q.store.leases.active.has(found.row.key), now) : 'completed',
-  );
+  const { row } = found;
+  fenced(q, found, request, row ? stateOf(row, q.store.leases.active.has(row.key), now) : 'completed');
   q.store.checkpoints.removeOwn(keyOfFound(found));
   return { job_id: request.job_id };
 }

@@ -3,13 +3,13 @@
  * the same transaction: with the record of a step, and with the end of an attempt.
  */
 import { noStream, type StreamPlace, type StreamSaid } from '../../job/streams';
-import type { StreamPage, StreamReceipt, StreamState, StreamView } from '../../rpc/workers';
+import type { StreamPage, StreamReceipt, StreamRequest, StreamState, StreamView } from '../../rpc/workers';
 import { mustFindForReport, viewOf } from '../read/find';
 import type { Active } from '../store/active';
 import type { JobRow } from '../store/job-row';
 import type { Named, Stored, StoredQueue } from '../store/parts';
 import { idOf } from '../store/rows';
-import { keyOfFound } from './fence';
+import { keyOfFound, runningFor } from './fence';
 
 /** How often what was shown is written, ms. */
 const WRITTEN_EVERY_MS = 1_000;
@@ -32,6 +32,12 @@ export function writeStream(host: Writing, row: JobRow, { claim }: Active, said:
   const receipt = { run: shown.run, next: shown.first + shown.chunks.length };
   const written = said.flush || streams.isDue(row.key) ? host.write(() => streams.flush(row.key)) : nextWrite(host);
   return written.then(() => receipt);
+}
+
+/** {@link writeStream} for a job that a worker has pulled. @throws {ApiError} 404; 409 unless the attempt runs; 413 */
+export function writePulled(host: Writing, request: StreamRequest, now: number): Promise<StreamReceipt> {
+  const { row, active } = runningFor(host.q, request, now);
+  return writeStream(host, row, active, request);
 }
 
 /** Takes chunks that came with the end of their attempt, and are written with it. @throws {ApiError} 409, 413 */

@@ -47,8 +47,7 @@ export function exportPage(
 ): ExportPage {
   const filter = { states: [...(ended ? ALL_BUT_COMPLETED : OPEN)] };
   const keys: number[] = [];
-  const most = Math.min(limit, PAGE_JOBS);
-  const request = { filter, from: after, ascending: true, limit: most, budget: PAGE_BUDGET };
+  const request = { filter, from: after, ascending: true, limit: Math.min(limit, PAGE_JOBS), budget: PAGE_BUDGET };
   const { next = until } = scan(q, request, now, ({ key }) => keys.push(key));
   const archived = ended ? archivedAfter(q.store.sql, after, Math.min(next, until), PAGE_CHARS) : undefined;
   const top = Math.min(next, until, archived?.until ?? until);

@@ -60,8 +60,7 @@ export function failures(q: QueueParts, request: FailuresRequest, now: number): 
 function look(q: StoredQueue, request: FailuresRequest, now: number): FailuresPart {
   const groups = new Groups(q.route, request);
   const { states, from } = request;
-  const first = from === undefined ? 0 : ORDER.indexOf(from.state);
-  for (const state of ORDER.slice(first)) {
+  for (const state of ORDER.slice(from === undefined ? 0 : ORDER.indexOf(from.state))) {
     if (!states.includes(state)) continue;
     const start = from?.state === state ? from : undefined;
     const next =

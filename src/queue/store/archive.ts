@@ -14,7 +14,7 @@ import { getOrInsert } from '../../job/get-or-insert';
 import { sequenceOf } from '../../job/ids';
 import { ARCHIVED, type DamagedChunk, damagedChunk, keysOf } from './damaged-chunks';
 import type { ArchivedJob } from './rows';
-import type { Turn } from './turn';
+import type { Turn } from './sizes';
 import { forgetCompleted } from './unique-keys';
 
 export const SPAN = 1024;

@@ -29,11 +29,10 @@ import type { Carrier } from './meters-table';
 import { ProgressTable } from './progress';
 import { readPriorities } from './ranks';
 import { RunNotes } from './run-notes';
-import { SIZES, type Sizes } from './sizes';
+import { SIZES, type Sizes, Turn } from './sizes';
 import { StorageGauge } from './storage';
 import { StreamTable } from './streams';
 import { Tally } from './tally';
-import { Turn } from './turn';
 
 class HoldBack {
   /** What an earlier transaction of this turn has held back. */

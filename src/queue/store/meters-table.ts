@@ -227,8 +227,7 @@ class Period {
 
 /** Points by their moment, the newest last. @param points in this order */
 function periodsOf(points: readonly Point[], periodMs: number): Period[] {
-  const byMoment = Map.groupBy(points, ({ at }) => at);
-  return Array.from(byMoment.values(), (those) => new Period(those, periodMs));
+  return Array.from(Map.groupBy(points, ({ at }) => at).values(), (those) => new Period(those, periodMs));
 }
 
 /** How many of the newest fit. */
@@ -265,8 +264,7 @@ export function writePutAway(
   now: number,
 ): void {
   const isRecent = ({ at }: Point) => at > now - KEEP_MINUTES_MS;
-  const recent = gathered(points.filter(isRecent), MINUTE_MS);
-  const ofMinutes = periodsOf(recent, MINUTE_MS);
+  const ofMinutes = periodsOf(gathered(points.filter(isRecent), MINUTE_MS), MINUTE_MS);
   const split = ofMinutes.length - newest(ofMinutes);
   const older = points.filter((point) => !isRecent(point) && point.at > now - KEEP_HOURS_MS);
   const early = ofMinutes.slice(0, split).flatMap(({ points: those }) => those);

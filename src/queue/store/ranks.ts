@@ -25,7 +25,7 @@ import { type JobRow, STATE } from './job-row';
 import { ownRow, ROW_COLUMNS, readRows } from './own-rows';
 import { Rank, type RankPage, type RankPlace } from './rank';
 import { JobSelection, LINE, MAX_TAKEN_CHARS, type RankName, type Scan, type Verdict } from './scan';
-import type { Turn } from './turn';
+import type { Turn } from './sizes';
 
 interface Reading {
   priority: number;

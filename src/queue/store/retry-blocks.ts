@@ -120,8 +120,7 @@ export class RetryBlocks implements JobPlace {
     const keys = index.learnt().map(({ key }) => key);
     const own = 'SELECT key FROM jobs WHERE key IN (SELECT value FROM json_each(?))';
     for (let from = 0; from < keys.length; from += PAGE) {
-      const page = JSON.stringify(keys.slice(from, from + PAGE));
-      column<number>(sql, own, page).forEach(end);
+      column<number>(sql, own, JSON.stringify(keys.slice(from, from + PAGE))).forEach(end);
     }
     for (const key of completedAmong(sql, index.learnt())) end(key);
     for (const key of this.archive.keys()) end(key);

@@ -134,8 +134,7 @@ export class RetryTexts {
       this.kept.set(block, known);
       return known;
     }
-    const query = 'SELECT heads, data FROM retry_blocks WHERE block = ?';
-    const stored = this.sql.exec<RetryText>(query, block).one();
+    const stored = this.sql.exec<RetryText>('SELECT heads, data FROM retry_blocks WHERE block = ?', block).one();
     const texts = { heads: readHeads(stored.heads) ?? salvaged(stored), data: stored.data };
     this.kept.set(block, texts);
     this.chars += texts.data.length;

@@ -5,8 +5,7 @@ import { compare, compareInLine, type Position, positionInLine, positionOf, STAR
 import { Turns } from './groups/turns';
 import type { JobRow } from './job-row';
 import { KeyLanes, laneName, laneOf } from './limits/lanes';
-import { type Sizes, UNSHARED } from './sizes';
-import type { Turn } from './turn';
+import { type Sizes, type Turn, UNSHARED } from './sizes';
 
 /** Whose job it is that enters the due index. */
 export interface Owned {
@@ -98,8 +97,7 @@ export class Scan {
   waits(row: JobRow, priority = row.priority): void {
     const name = laneOf(row);
     if (name === undefined) return;
-    const position = row.due_at === null ? positionInLine(row) : positionOf(row);
-    this.behindAt(rankOf(row, priority)).waits(name, position);
+    this.behindAt(rankOf(row, priority)).waits(name, row.due_at === null ? positionInLine(row) : positionOf(row));
   }
 
   /** A job leaves the room of its key to another. @returns whether one waits for it */

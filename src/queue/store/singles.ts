@@ -134,8 +134,7 @@ export class Singles implements JobPlace {
     // As if each were a block.
     const over = keysOver(this.sql, spansOf(found.map((key) => ({ first: key, span: 1 }))));
     for (const { key } of over) this.leave(key);
-    const first = Math.min(...found);
-    for (const key of this.elsewhere.keys(first, Math.max(...found) + 1)) this.leave(key);
+    for (const key of this.elsewhere.keys(Math.min(...found), Math.max(...found) + 1)) this.leave(key);
   }
 }
 

@@ -18,7 +18,7 @@ import {
   streamGap,
 } from '../../job/streams';
 import type { CountingSql } from './counting-sql';
-import type { Turn } from './turn';
+import type { Turn } from './sizes';
 
 export interface StreamHead {
   run: number;

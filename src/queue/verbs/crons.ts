@@ -6,8 +6,8 @@ import type { EnqueuedJob } from '../../rpc/receipts';
 import { type CronDefinition, jobOf } from '../../schedules/definition';
 import { consider, look, none, type On, write } from '../access-modes';
 import type { Operation } from '../creation';
+import * as crons from '../features/cron/feature';
 import { mustReadCron, noSuchCron, noteTriggered, triggerHere } from '../features/cron/fire';
-import * as crons from '../features/cron/manage';
 import type { QueueLife } from '../life';
 
 function onCron<A extends [string, ...unknown[]], T>(
@@ -49,7 +49,7 @@ export const CRON_VERBS = {
       const triggered = await life.write((q, now) => triggerHere(q, name, job, now));
       return triggered.ok ? { ok: true, value: withBody(job, triggered.value) } : triggered;
     }
-    const outcome = await life.enqueueAcross(job);
+    const outcome = await life.others.enqueueAcross(job);
     if (outcome.ok) await life.write((q, now) => noteTriggered(q, name, outcome.value, now));
     return outcome;
   },

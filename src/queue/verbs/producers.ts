@@ -8,9 +8,8 @@ import { type IdempotencyKey, isAnyAccepted, packOutcomes, packReceipt } from '.
 import { change, consider, read, rivals, write } from '../access-modes';
 import { cancel } from '../jobs/cancel';
 import { checkJobs, enqueue, enqueueEach } from '../jobs/enqueue';
-import { refuseGivenUp } from '../jobs/may-enqueue';
+import { refuseGivenUp, taken } from '../jobs/may-enqueue';
 import { activate, patch, runNow } from '../jobs/patch';
-import { taken } from '../jobs/schema-misfits';
 import type { QueueLife } from '../life';
 
 export const PRODUCER_VERBS = {

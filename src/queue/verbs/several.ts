@@ -34,8 +34,8 @@ import { adopt, adoptMoved, beginMove, considerMove, planMove } from '../feature
 import { startSteps } from '../features/workflow/steps';
 import { cancelOpen } from '../jobs/cancel';
 import { AnswerRoom, conflictsHere, StoredJob } from '../jobs/conflicts';
+import { taken } from '../jobs/may-enqueue';
 import { endRuns } from '../jobs/runs';
-import { taken } from '../jobs/schema-misfits';
 import type { QueueLife } from '../life';
 import { chosenIds, knownIds } from '../read/find';
 import type { StoredQueue } from '../store/parts';
@@ -168,7 +168,7 @@ export const SEVERAL_VERBS = {
     if (!planned) return { ok: false, error: notFound('dead letter', id).data };
     if (!planned.ok) return planned;
     if (!planned.value.open) {
-      const considered = await life.queue(request.target).considerMoved(planned.value.job);
+      const considered = await life.others.queue(request.target).considerMoved(planned.value.job);
       if (!considered.ok) return considered;
     }
     const begun = await change((q, now, at: string) => beginMove(q, at, request, uuidv7(), now))(life, id);

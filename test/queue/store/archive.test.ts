@@ -18,8 +18,7 @@ import {
 } from '../../../src/queue/store/archive';
 import { ArchiveBuffer } from '../../../src/queue/store/archive-buffer';
 import type { ArchivedJob } from '../../../src/queue/store/rows';
-import { SIZES } from '../../../src/queue/store/sizes';
-import { Turn } from '../../../src/queue/store/turn';
+import { SIZES, Turn } from '../../../src/queue/store/sizes';
 import { clock, DAY, T0 } from '../../support/clock';
 import { histories, isLong } from '../../support/long';
 import { type JobChange, steady, TestQueue } from '../../support/queue';

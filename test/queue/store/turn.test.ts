@@ -1,7 +1,6 @@
 /** All loops of a transaction share one budget, however much is due in each of them. */
 import { describe, expect, it } from 'vitest';
-import { SIZES } from '../../../src/queue/store/sizes';
-import { Turn } from '../../../src/queue/store/turn';
+import { SIZES, Turn } from '../../../src/queue/store/sizes';
 import { clock, DAY, MINUTE, SECOND, T0 } from '../../support/clock';
 import { type JobChange, steady, TestQueue } from '../../support/queue';
 

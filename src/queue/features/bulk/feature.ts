@@ -7,7 +7,7 @@
 import { recallAnswer, rememberAnswer } from '../../../durable/inbox';
 import { STANDBY_MS } from '../../../durable/outbox';
 import { derived, type MessageKind } from '../../../durable/outbox-relay';
-import { put, rows } from '../../../durable/sql';
+import { column, put, rows } from '../../../durable/sql';
 import { waitAtMost } from '../../../durable/wait';
 import { looksInside, madeUntil, tooManyLookedAt, tooManyMatches } from '../../../job/filter';
 import { removalMoment } from '../../../job/retention';
@@ -38,7 +38,7 @@ export class BulkOperations implements Feature {
   private open: string[];
 
   constructor(private readonly host: Host) {
-    this.open = openTasks(host.q);
+    this.open = column(host.q.store.sql, 'SELECT id FROM tasks WHERE done_at IS NULL');
     const steps = derived({
       kind: 'step of operation',
       open: () => this.open.slice(0, 1),
@@ -48,7 +48,8 @@ export class BulkOperations implements Feature {
   }
 
   due(): number | undefined {
-    return forgetMoment(this.host.q);
+    const first = oldestTask(this.host.q);
+    return first === undefined ? undefined : removalMoment(first, REMEMBER_MS);
   }
 
   tidy(now: number): void {
@@ -184,9 +185,6 @@ export function abortTask(q: Stored & Woken, id: string, action: BulkAction, now
   return viewOf(task, true);
 }
 
-const openTasks = (q: Stored): string[] =>
-  rows<{ id: string }>(q.store.sql, 'SELECT id FROM tasks WHERE done_at IS NULL').map(({ id }) => id);
-
 /** Does the next step of an operation. @returns whether it is done */
 export function stepTask(q: QueueParts, id: string, now: number): boolean {
   const found = readTask(q, id);
@@ -278,12 +276,6 @@ function forgetTasks(q: Stored, now: number): void {
   if ((oldestTask(q) ?? now) > now - REMEMBER_MS) return;
   const due = 'SELECT id FROM tasks WHERE done_at <= ? LIMIT ?';
   rows(q.store.sql, `DELETE FROM tasks WHERE id IN (${due})`, now - REMEMBER_MS, q.store.turn.share);
-}
-
-/** When the next finished operation must be forgotten, epoch ms. */
-function forgetMoment(q: Stored): number | undefined {
-  const first = oldestTask(q);
-  return first === undefined ? undefined : removalMoment(first, REMEMBER_MS);
 }
 
 /** When the first remembered operation finished. There are few, so all are looked through. */

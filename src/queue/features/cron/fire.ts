@@ -109,8 +109,6 @@ function noteSkip(q: Observed, { definition, run }: CronView, skip: CronSkip): v
 /** Fires of one entry that may wait for the previous job. */
 const MAX_WAITING = 100;
 
-export const dueCrons = (q: Stored, now: number): string[] => q.store.crons.due(now, q.store.turn.share);
-
 /** Fires a due entry. One row written, besides the job's. @returns how often @throws {ApiError} 503: try again later */
 export function fireCron(q: QueueParts, name: string, now: number): number {
   const entry = q.store.crons.read(name);

@@ -37,10 +37,13 @@ export class Overdue implements Feature {
   }
 
   before(now: number): void {
-    const { q, random, apart } = this.host;
+    const { q } = this.host;
+    const { leases, turn } = q.store;
     // Jobs that come back are claimed in a transaction of the same event, which must not end the next ones, and so on.
     if (!this.host.following()) {
-      rescueOverdue(q, now, random, apart);
+      const keys = leases.overdue(now, turn.share).map(({ key }) => key);
+      turn.spend({ changes: keys.length });
+      this.rescueAll(keys, now);
       expireDue(q, now);
     }
     const { asked } = this;
@@ -49,7 +52,7 @@ export class Overdue implements Feature {
     for (const jobs of asked) {
       for (const key of jobs(q)) {
         if (key === undefined) continue;
-        rescueIfDue(q, key, now, random, apart);
+        if (leases.isOverdue(key, now)) this.rescueAll([key], now);
         expireIfDue(q, key, now);
       }
     }
@@ -62,43 +65,29 @@ export class Overdue implements Feature {
     const { q } = this.host;
     if (q.store.leases.trim()) q.store.recordSequence(q.store.nextSequence);
   }
+
+  /**
+   * Ends overdue attempts, which count: expired leases are available at once, exceeded execution limits back off. Never
+   * throws for a single job: this runs before everything else, so one job would stop its whole queue.
+   */
+  private rescueAll(keys: number[], now: number): void {
+    const { q, random, apart } = this.host;
+    while (keys.length > 0) {
+      let at = 0;
+      const failed = apart(() => {
+        for (; at < keys.length; at++) rescue(q, keys[at] as number, now, random);
+      });
+      if (!failed) return;
+      const [culprit] = keys.splice(at, 1);
+      if (culprit === undefined) throw failed.error;
+      // All of it is undone, so the part about the others is repeated.
+      giveUp(this.host, culprit, failed.error, now);
+    }
+  }
 }
 
 /** While the deployment's settings contradict each other nothing can be decided: interval to the next check, ms. */
 const LOOK_AGAIN_MS = 10_000;
-
-/** Runs a part of the open transaction in a savepoint. @returns what it threw */
-type Apart = (run: () => void) => { error: unknown } | undefined;
-
-/**
- * Ends a bounded number of overdue attempts, which count: expired leases are available at once, exceeded execution
- * limits back off. Free while none can be overdue.
- */
-function rescueOverdue(q: QueueParts, now: number, random: Random, apart: Apart): void {
-  const { leases, turn } = q.store;
-  const keys = leases.overdue(now, turn.share).map(({ key }) => key);
-  turn.spend({ changes: keys.length });
-  rescueAll(q, keys, now, random, apart);
-}
-
-function rescueIfDue(q: QueueParts, key: number, now: number, random: Random, apart: Apart): void {
-  if (q.store.leases.isOverdue(key, now)) rescueAll(q, [key], now, random, apart);
-}
-
-/** Never throws for a single job: this runs before everything else, so one job would stop its whole queue. */
-function rescueAll(q: QueueParts, keys: number[], now: number, random: Random, apart: Apart): void {
-  while (keys.length > 0) {
-    let at = 0;
-    const failed = apart(() => {
-      for (; at < keys.length; at++) rescue(q, keys[at] as number, now, random);
-    });
-    if (!failed) return;
-    const [culprit] = keys.splice(at, 1);
-    if (culprit === undefined) throw failed.error;
-    // All of it is undone, so the part about the others is repeated.
-    giveUp(q, culprit, failed.error, now, apart);
-  }
-}
 
 function rescue(q: QueueParts, key: number, now: number, random: Random): void {
   const active = q.store.leases.active.get(key);
@@ -118,7 +107,7 @@ function rescue(q: QueueParts, key: number, now: number, random: Random): void {
 }
 
 /** Ends an attempt that could not be ended normally: that try left nothing, so this one records its claim. */
-function giveUp(q: QueueParts, key: number, reason: unknown, now: number, apart: Apart): void {
+function giveUp({ q, apart }: Host, key: number, reason: unknown, now: number): void {
   console.error('tocsin: a job could not be recovered and becomes a dead letter', reason);
   const failed = apart(() => {
     const row = rowByKey(q.store, key);

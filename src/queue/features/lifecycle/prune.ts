@@ -21,23 +21,19 @@ const ENDED = [
 /** Interval to the alarm's next check of ended jobs that it could not remove yet, ms. */
 const BUSY_MS = 1_000;
 
-export class Pruning implements Feature {
-  constructor(private readonly host: Host) {}
-
-  due(now: number): number | undefined {
-    const { q } = this.host;
+export const pruning = ({ q }: Host): Feature => ({
+  due(now) {
     if (q.store.evicting || q.store.depth.isShedding) return now;
     const next = nextPrune(q);
     // Dead letters on their way elsewhere are kept beyond their time, and must not keep the alarm busy.
     return next === undefined || !q.store.outbox.has(MOVE) ? next : Math.max(next, now + BUSY_MS);
-  }
+  },
 
-  tidy(now: number): void {
-    const { q } = this.host;
+  tidy(now) {
     prune(q, now);
     if (q.store.depth.isShedding) setShedding(q, shed(q, now));
-  }
-}
+  },
+});
 
 /** Removes ended jobs past their own retention or the queue's, and dead letters beyond their bound. */
 function prune(q: QueueParts, now: number): void {

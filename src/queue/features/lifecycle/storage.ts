@@ -4,7 +4,6 @@
  * says so once a day.
  */
 import { isWithin } from '../../../durable/backoff';
-import type { TransactionStep } from '../../../durable/group-commit';
 import { readFact, writeMeta } from '../../../durable/sql';
 import { type End, foreverFrom } from '../../../job/retention';
 import type { Feature, Host } from '../../feature';
@@ -86,8 +85,7 @@ function removeOldest(q: StoredQueue & Observed, now: number): { jobs: number; u
   const { turn } = q.store;
   const removed = { jobs: 0, until: 0 };
   for (const { state, end } of ENDED) {
-    const oldest = oldestEnded(q.store.sql, state, turn.share, now, isBounded(q, end));
-    for (const key of turn.draw(oldest)) {
+    for (const key of turn.draw(oldestEnded(q.store.sql, state, turn.share, now, isBounded(q, end)))) {
       const row = isEnough() ? undefined : rowByKey(q.store, key);
       if (!row) return removed;
       remove(q, row, 'remove', now);
@@ -99,13 +97,10 @@ function removeOldest(q: StoredQueue & Observed, now: number): { jobs: number; u
 }
 
 /** Reports unreadable completed jobs: an event and a log line for each archive chunk, once. */
-export class DamageWatch implements Feature {
-  constructor(private readonly host: Host) {}
-
+export const damageWatch = ({ q }: Host): Feature => ({
   /** The damage that this transaction has found, and that found since the last one. */
-  steps(now: number, when: 'before' | 'after'): TransactionStep[] {
+  steps(now, when) {
     if (when === 'before') return [];
-    const { q } = this.host;
     return takeDamaged(q.store.sql).map(({ chunk, jobs, sequences }) => {
       const numbers = rangesOf(sequences);
       console.error(
@@ -114,8 +109,8 @@ export class DamageWatch implements Feature {
       const told = { chunk, jobs, numbers };
       return { run: () => q.observed.events.add('queue.archive_damaged', q.name, now, told), failed: () => undefined };
     });
-  }
-}
+  },
+});
 
 /** Numbers as text: `3-5, 9`. */
 function rangesOf(numbers: readonly number[]): string {

@@ -34,7 +34,7 @@ import type { HandledTypes } from './handled-types';
 import { CallRunner, RunningCalls } from './runner';
 import { PushSelector } from './select';
 import { type PushTarget, viewOf } from './target';
-import { PushWaits } from './waits';
+import { waitsForPush } from './waits';
 
 export const CALLS_PER_EVENT = 30;
 
@@ -69,7 +69,6 @@ export class Pump implements Feature {
   private charsUnderWay = 0;
   private readonly running: RunningCalls;
   private readonly runner: CallRunner;
-  private readonly waits: PushWaits;
 
   readonly messages: readonly MessageKind[];
 
@@ -88,7 +87,6 @@ export class Pump implements Feature {
       settled: () => this.pump(),
     });
     this.selector = new PushSelector(host.q, host.targets, this.targets, host.random);
-    this.waits = new PushWaits(host.q, this.handled);
   }
 
   private get isClosed(): boolean {
@@ -119,7 +117,7 @@ export class Pump implements Feature {
   }
 
   waitsFor(row: JobRow, now: number): WaitingFor | undefined {
-    return this.waits.waitsFor(row, now);
+    return waitsForPush(this.host.q, this.handled, row, now);
   }
 
   views(now: number): TargetView[] {

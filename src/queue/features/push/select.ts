@@ -13,7 +13,7 @@ import { passOver } from '../../jobs/pass-over';
 import { LEASE_BEYOND_TIMEOUT_MS } from '../../store/active';
 import type { JobRow } from '../../store/job-row';
 import { queueOpensAt, startsLeft } from '../../store/limits/queue-limit';
-import type { QueueParts, StoredQueue } from '../../store/parts';
+import type { QueueParts } from '../../store/parts';
 import { selectReady } from '../../store/ranks';
 import { rowByKey } from '../../store/row-lookup';
 import { emptyBody, readableBody } from '../../store/row-texts';
@@ -23,10 +23,12 @@ import { targetOf } from './handled-types';
 import { CallPlan, MAX_CHARS_UNDER_WAY, PushSelection, type Round } from './plan';
 import { connectionsLeft, type PushTarget } from './target';
 
+/** Rows of the due index that are read again rather than remembered. */
+const SHORT_WAY = 16;
+
 export class PushSelector {
   /** Can a job of this queue be without a target although the queue belongs to handlers? */
   private readonly mayHoldOrphans: boolean;
-  private readonly look: ReadyCheck;
 
   /** @param configs every target of the deployment @param targets those that this queue can push to */
   constructor(
@@ -36,12 +38,15 @@ export class PushSelector {
     private readonly random: Random,
   ) {
     this.mayHoldOrphans = ownsQueue(configs, q.name) && !coversQueue(configs, q.name);
-    this.look = new ReadyCheck(q, configs);
   }
 
   /** Is there a job that the next selection would take, ask about, or find to have no handler? Claims nothing. */
   hasTakeable(now: number): boolean {
-    return this.look.hasTakeable(this.targets, now) || (this.mayHoldOrphans && this.look.hasOrphan(now));
+    const { q, configs } = this;
+    const able = this.targets.filter((target) => target.health.allows(now) && target.room(q) > 0);
+    if (able.some((target) => this.hasTakeableFor(target, now))) return true;
+    const isOrphan = (row: JobRow) => !targetOf(configs, q.name, row);
+    return this.mayHoldOrphans && this.finds(q.store.cursors.ofTarget(''), now, isOrphan);
   }
 
   /**
@@ -78,7 +83,7 @@ export class PushSelector {
   /** Is there a job ready for this target, as far as one look can tell? */
   private isReadyFor(target: PushTarget, now: number, selection: PushSelection): boolean {
     if (hasChunk(this.q, target, now)) return true;
-    const ready = this.look.hasReadyFor(target, now);
+    const ready = this.hasReadyFor(target, now);
     if (ready === 'unfinished') selection.unfinished = true;
     return ready === true;
   }
@@ -180,8 +185,7 @@ export class PushSelector {
     const { target, plan, running, now, selection, limits, bodies } = round;
     if (passOver(q, row, now, selection.expired)) return 'pass';
     if (targetOf(this.configs, q.name, row) !== target.config) return left(scan);
-    const announced = target.announced(row.type);
-    if (announced === 'unknown') {
+    if (target.announced(row.type) === 'unknown') {
       // Only an announcement younger than the job can show that no handler takes it.
       if (target.wasAskedSince(Math.max(row.enqueued_at, row.due_at ?? 0), now)) selection.orphans.push(row);
       else if (target.mayAsk(now)) selection.ask.add(target);
@@ -265,26 +269,11 @@ export class PushSelector {
       if (jobs.length > 0) selection.calls.push({ target, jobs });
     }
   }
-}
 
-/** Leaves a job to another cursor: by this one it cannot be said what is before its place. */
-function left(scan: Scan): Verdict {
-  scan.exact = false;
-  return 'pass';
-}
-
-/** Rows of the due index that are read again rather than remembered. */
-const SHORT_WAY = 16;
-
-/** Checks whether there is anything to push, without claiming it. */
-class ReadyCheck {
-  constructor(
-    private readonly q: StoredQueue,
-    private readonly configs: readonly TargetConfig[],
-  ) {}
+  // ---- is there anything to push? Claims nothing -----------------------------------------------
 
   /** Is there a job ready for this target? Continues from its cursor, as far as one look may read. */
-  hasReadyFor(target: PushTarget, now: number): boolean | 'unfinished' {
+  private hasReadyFor(target: PushTarget, now: number): boolean | 'unfinished' {
     const { q } = this;
     if (target.deferred.entries.size > 0) return true;
     const scan = q.store.cursors.ofTarget(target.id);
@@ -303,17 +292,6 @@ class ReadyCheck {
     // A few rows are cheaper to read again than to skip: that takes two more seeks.
     if (fromStart && passed < SHORT_WAY && scan.turns.size === 0) scan.due.clear();
     return found || (scan.unfinished && 'unfinished');
-  }
-
-  /** Is there a job that one of these targets would be given, or asked about? */
-  hasTakeable(targets: readonly PushTarget[], now: number): boolean {
-    const { q } = this;
-    const able = targets.filter((target) => target.health.allows(now) && target.room(q) > 0);
-    return able.some((target) => this.hasTakeableFor(target, now));
-  }
-
-  hasOrphan(now: number): boolean {
-    return this.finds(this.q.store.cursors.ofTarget(''), now, (row) => !targetOf(this.configs, this.q.name, row));
   }
 
   private hasTakeableFor(target: PushTarget, now: number): boolean {
@@ -357,4 +335,10 @@ class ReadyCheck {
     });
     return found || scan.unfinished;
   }
+}
+
+/** Leaves a job to another cursor: by this one it cannot be said what is before its place. */
+function left(scan: Scan): Verdict {
+  scan.exact = false;
+  return 'pass';
 }

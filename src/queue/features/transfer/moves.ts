@@ -78,12 +78,6 @@ export function beginMove(q: StoredQueue, id: string, request: MoveRequest, name
 const isSame = (move: Move, { target, override }: MoveRequest): boolean =>
   move.target === target && JSON.stringify(move.override) === JSON.stringify(override);
 
-/** The job of a decision as it travels; undefined when it is gone. */
-function packedMove(q: Named & Stored, { key, override, at }: Move): MovedJob | undefined {
-  const row = rowByKey(q.store, key);
-  return row && packed(q, row, override, at);
-}
-
 function packed(q: Named & Stored, row: JobRow, override: Override, at: number): MovedJob {
   const { body, history } = secondLife(row, override);
   const checkpoint = q.store.checkpoints.copy(row.key);
@@ -187,8 +181,9 @@ export class Moves implements Feature {
       send: async (_, [message], taken) => {
         const move = JSON.parse(message.data) as Move;
         const { key, name, target } = move;
-        const job = packedMove(q, move);
-        if (!job) return taken(() => undefined);
+        const row = rowByKey(q.store, key);
+        if (!row) return taken(() => undefined);
+        const job = packed(q, row, move.override, move.at);
         await others.noteIds(target, [job.id]);
         return moveReserved(q, [job], target, others.reservations, async (ticket) => {
           const adoption = unwrap(await others.queue(target).adoptMoved(name, job, ticket));
