@@ -97,14 +97,13 @@ const readEnqueue: Reader<TokenRights['enqueue']> = (value, field) => {
 };
 
 /** @throws {ApiError} 400 */
-export function readSignalRights(given: Record<string, unknown>): SignalRights {
-  return defined({
+export const readSignalRights = (given: Record<string, unknown>): SignalRights =>
+  defined({
     job: readName(255)(given.job, 'job'),
     signal: readSignalName(given.signal, 'signal'),
     choices: optional(given, 'choices', readChoices),
     title: optional(given, 'title', readTitle),
   });
-}
 
 /** When a token ends whose duration is `given`, epoch ms. Default 15 min. @throws {ApiError} 400 */
 export function readEnd(given: unknown, audience: Audience, now: number): number {

@@ -5,14 +5,11 @@ import type { PreparedJob } from '../producer/job';
 import { addKept, addRead } from '../producer/options';
 
 /** Was a call refused because what it is about was cancelled before? */
-export function wasCancelled(error: unknown): boolean {
-  return error instanceof ConflictError && error.details.currentState === 'cancelled';
-}
+export const wasCancelled = (error: unknown): boolean =>
+  error instanceof ConflictError && error.details.currentState === 'cancelled';
 
 /** The job in an answer about one job. @throws {UnavailableError} */
-export function jobOf(answer: unknown): JobEnvelope {
-  return asJob(member(answer, 'job'));
-}
+export const jobOf = (answer: unknown): JobEnvelope => asJob(member(answer, 'job'));
 
 /** In the answer to a batch each job has `deduplicated`; in the answer to a single enqueue it is next to the job. */
 export function enqueuedJobOf(answer: unknown): JobEnvelope {
@@ -64,9 +61,8 @@ interface SentJob extends Record<string, unknown> {
   options?: Record<string, unknown> & { priority?: number };
 }
 
-export function member(value: unknown, name: string): unknown {
-  return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
-}
+export const member = (value: unknown, name: string): unknown =>
+  typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
 
 /** The answer, if it has the member that marks its shape. @throws {UnavailableError} */
 export function shaped<T>(answer: unknown, mark: keyof T & string, what: string): T {
@@ -82,14 +78,13 @@ export function listOf<T>(answer: unknown, name: string, what: string): T[] {
 }
 
 /** The error for an answer without the expected member. The request may still have had its effect. */
-export function malformed(what: string): UnavailableError {
-  return new UnavailableError(`The answer does not hold ${what}.`, {
+export const malformed = (what: string): UnavailableError =>
+  new UnavailableError(`The answer does not hold ${what}.`, {
     status: 200,
     code: 'invalid_response',
     retryable: false,
     outcomeUnknown: true,
   });
-}
 
 function asJob(value: unknown): JobEnvelope {
   if (typeof member(value, 'id') !== 'string') throw malformed('the job');

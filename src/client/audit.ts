@@ -31,9 +31,7 @@ export interface Audit {
   list(query?: AuditQuery, options?: ListOptions): AsyncGenerator<AuditEntry>;
 }
 
-export function createAudit({ safely }: Requests): Audit {
-  return {
-    list: (query = {}, options = {}) =>
-      byOffset(safely, { path: '/admin/audit', conditions: matching(query, CONDITIONS), member: 'items' }, options),
-  };
-}
+export const createAudit = ({ safely }: Requests): Audit => ({
+  list: (query = {}, options = {}) =>
+    byOffset(safely, { path: '/admin/audit', conditions: matching(query, CONDITIONS), member: 'items' }, options),
+});

@@ -101,19 +101,14 @@ function split(waiting: Waiting[], maxBatch: number): Waiting[][] {
 }
 
 /** Bytes of a text in UTF-8; of a short one, an upper bound, which costs nothing. */
-export function bytesOf(text: string): number {
-  return text.length <= 1024 ? 3 * text.length : encoder.encode(text).length;
-}
+export const bytesOf = (text: string): number => (text.length <= 1024 ? 3 * text.length : encoder.encode(text).length);
 
 /** Was one of the jobs refused, rather than all of the request? */
-function isAboutOneJob(error: unknown): error is TocsinError {
-  return error instanceof InvalidJobError || error instanceof ConflictError;
-}
+const isAboutOneJob = (error: unknown): error is TocsinError =>
+  error instanceof InvalidJobError || error instanceof ConflictError;
 
 /** The error of a batch of one, as if the job had been sent alone. */
-export function asIfAlone(error: unknown): unknown {
-  return isAboutOneJob(error) ? withoutIndex(error) : error;
-}
+export const asIfAlone = (error: unknown): unknown => (isAboutOneJob(error) ? withoutIndex(error) : error);
 
 function withoutIndex(error: TocsinError): TocsinError {
   const { index, ...details } = error.details;

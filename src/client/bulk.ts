@@ -132,22 +132,18 @@ export function createBulk(requests: Requests): Bulk {
   };
 }
 
-function isIds(jobs: readonly string[] | BulkQuery): jobs is readonly string[] {
-  return Array.isArray(jobs);
-}
+const isIds = (jobs: readonly string[] | BulkQuery): jobs is readonly string[] => Array.isArray(jobs);
 
 /** How long the server may wait before it answers with the progress of an operation. */
-export function waitParameter({ longestWaitMs }: Pick<Requests, 'longestWaitMs'>): string {
-  return `wait=${Math.max(0, Math.min(MAX_WAIT_S, Math.floor(longestWaitMs / 1000)))}`;
-}
+export const waitParameter = ({ longestWaitMs }: Pick<Requests, 'longestWaitMs'>): string =>
+  `wait=${Math.max(0, Math.min(MAX_WAIT_S, Math.floor(longestWaitMs / 1000)))}`;
 
-function itemsOf(answer: unknown): BulkItem[] {
-  return listOf<BulkItem>(answer, 'items', 'the outcome').map(({ jobId, status, reason }) => ({
+const itemsOf = (answer: unknown): BulkItem[] =>
+  listOf<BulkItem>(answer, 'items', 'the outcome').map(({ jobId, status, reason }) => ({
     jobId,
     status,
     ...(reason !== undefined && { reason }),
   }));
-}
 
 /** The summary of an operation by query. @throws {UnavailableError} */
 export function summaryOf(answer: unknown): BulkResult {
@@ -182,6 +178,4 @@ export function purgedOf(answer: unknown): Purged {
   return { deleted, operationId, completed: member(answer, 'completed') !== false };
 }
 
-export function ageText(age: Age): string {
-  return typeof age === 'string' ? age : (momentText(age, 'olderThan') ?? '');
-}
+export const ageText = (age: Age): string => (typeof age === 'string' ? age : (momentText(age, 'olderThan') ?? ''));

@@ -102,6 +102,4 @@ export type CronSkipped = Named<contract.CronSkipped>;
 export type CronHistory = Pick<Named<contract.CronHistory>, 'executions' | 'skipped'>;
 
 /** The schedule in an answer about one schedule. @throws {UnavailableError} */
-export function cronOf(answer: unknown): CronStatus {
-  return shaped<CronStatus>(member(answer, 'cron'), 'name', 'the entry');
-}
+export const cronOf = (answer: unknown): CronStatus => shaped<CronStatus>(member(answer, 'cron'), 'name', 'the entry');

@@ -74,12 +74,11 @@ function headersOf(span: Span): TraceHeaders {
 }
 
 /** `meta` with this trace, unless it names one itself. */
-function metaWithTrace(
+const metaWithTrace = (
   meta: Record<string, unknown> | undefined,
   trace: TraceHeaders,
-): Record<string, unknown> | undefined {
-  return trace.traceparent === undefined || meta?.traceparent !== undefined ? meta : { ...meta, ...trace };
-}
+): Record<string, unknown> | undefined =>
+  trace.traceparent === undefined || meta?.traceparent !== undefined ? meta : { ...meta, ...trace };
 
 const MINIMAL = { Prefer: 'return=minimal' };
 

@@ -64,21 +64,19 @@ export interface FailedAttempt extends Named<history.FailedAttempt> {}
 export interface JobRetries extends Named<history.JobRetries> {}
 
 /** The steps in an answer; their results are the handler's own. */
-export function stepsIn(steps: Record<string, wire.JobStep>): Record<string, JobStep> {
-  return Object.fromEntries(
+export const stepsIn = (steps: Record<string, wire.JobStep>): Record<string, JobStep> =>
+  Object.fromEntries(
     Object.entries(steps).map(([name, { timed_out, result_bytes: resultBytes, ...rest }]) => [
       name,
       { ...rest, ...(timed_out && { timedOut: true }), ...(resultBytes !== undefined && { resultBytes }) },
     ]),
   );
-}
 
 /** Ids in one request. */
 const MAX_IDS = 1000;
 
-export function isEnd<Result>(result: JobResult<Result>): result is JobOutcome<Result> {
-  return result.state === 'completed' || result.state === 'discarded' || result.state === 'cancelled';
-}
+export const isEnd = <Result>(result: JobResult<Result>): result is JobOutcome<Result> =>
+  result.state === 'completed' || result.state === 'discarded' || result.state === 'cancelled';
 
 /** Asks for many results, and again for those that did not fit in an answer. */
 export async function outcomesOf<Result>(send: Send, ids: readonly string[]): Promise<JobOutcomes<Result>> {

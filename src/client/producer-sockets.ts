@@ -146,6 +146,4 @@ class ProducerSocket {
 }
 
 /** Does the server not know what `enqueue` means? The type of a job has a path of its own. */
-function isUnknownMessage(error: unknown): boolean {
-  return error instanceof InvalidJobError && error.field === 'type';
-}
+const isUnknownMessage = (error: unknown): boolean => error instanceof InvalidJobError && error.field === 'type';

@@ -104,8 +104,5 @@ export function filterOf(query: BulkQuery): Record<string, unknown> {
   throw invalid('Name at least one condition; for all jobs of a queue, name the queue.', 'filter');
 }
 
-function isMoment(name: string, value: unknown): value is Moment {
-  return (
-    /(After|Before)$/.test(name) && (value instanceof Date || typeof value === 'number' || typeof value === 'string')
-  );
-}
+const isMoment = (name: string, value: unknown): value is Moment =>
+  /(After|Before)$/.test(name) && (value instanceof Date || typeof value === 'number' || typeof value === 'string');

@@ -211,9 +211,8 @@ export function createQueues(requests: Requests, open: Open): Queues {
   };
 }
 
-function configOf(answer: unknown): QueueConfig {
-  return shaped<{ config: QueueConfig }>(answer, 'config', 'the settings').config;
-}
+const configOf = (answer: unknown): QueueConfig =>
+  shaped<{ config: QueueConfig }>(answer, 'config', 'the settings').config;
 
 function settingsOf(answer: unknown): QueueSettings {
   const { config, declared, effective } = shaped<QueueSettings>(answer, 'effective', 'the settings');

@@ -201,9 +201,8 @@ function settle(taken: readonly Waiting[], outcomes: readonly ReportOutcome[]): 
   }
 }
 
-function isUnknownPath(error: unknown): boolean {
-  return error instanceof NotFoundError && error.details.resourceType === 'route';
-}
+const isUnknownPath = (error: unknown): boolean =>
+  error instanceof NotFoundError && error.details.resourceType === 'route';
 
 /** After everything that happens in this turn; where there is no such moment, as soon as a timer fires. */
 function atEndOfTurn(run: () => void): void {

@@ -54,9 +54,8 @@ export interface Requests {
   address: Address | undefined;
 }
 
-export function keyHeader(key: string | undefined): Record<string, string> {
-  return key === undefined ? {} : { 'Idempotency-Key': key };
-}
+export const keyHeader = (key: string | undefined): Record<string, string> =>
+  key === undefined ? {} : { 'Idempotency-Key': key };
 
 /** @param timeoutMs of the client; the server is asked to answer well before @param now epoch ms */
 export function createRequests(
@@ -124,9 +123,8 @@ export function createRequests(
  * A path with encoded values, none of which adds a segment or a query: pathTo`/jobs/${id}/result`.
  * @throws {InvalidJobError} for `.`, `..` and missing values
  */
-export function pathTo(parts: TemplateStringsArray, ...values: string[]): string {
-  return String.raw({ raw: parts }, ...values.map(segmentOf));
-}
+export const pathTo = (parts: TemplateStringsArray, ...values: string[]): string =>
+  String.raw({ raw: parts }, ...values.map(segmentOf));
 
 function segmentOf(name: string): string {
   if (typeof name === 'string' && !['', '.', '..'].includes(name) && name.isWellFormed()) {
@@ -153,6 +151,5 @@ export function checked<T extends object>(query: T, names: Readonly<Record<keyof
 }
 
 /** The error for an invalid query, before anything is sent. */
-export function invalid(message: string, field: string): InvalidJobError {
-  return new InvalidJobError(message, { status: 0, code: 'invalid_request', retryable: false, details: { field } });
-}
+export const invalid = (message: string, field: string): InvalidJobError =>
+  new InvalidJobError(message, { status: 0, code: 'invalid_request', retryable: false, details: { field } });

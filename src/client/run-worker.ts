@@ -96,10 +96,8 @@ function processEnd(host: ProcessLike | undefined): { signal: AbortSignal; forge
   return { signal: controller.signal, forget };
 }
 
-function nameOf(host: ProcessLike | undefined): string {
-  return `worker-${host?.pid ?? 0}-${Math.random().toString(36).slice(2, 8)}`;
-}
+const nameOf = (host: ProcessLike | undefined): string =>
+  `worker-${host?.pid ?? 0}-${Math.random().toString(36).slice(2, 8)}`;
 
-function pick(members: object, names: ReadonlySet<string>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(members).filter(([name, value]) => names.has(name) && value !== undefined));
-}
+const pick = (members: object, names: ReadonlySet<string>): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(members).filter(([name, value]) => names.has(name) && value !== undefined));

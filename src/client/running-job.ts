@@ -12,9 +12,7 @@ const REASONS = {
 
 export const DRAINING = 'The worker takes no more jobs, and exits when the running ones have ended.';
 
-export function aborted(message: string): DOMException {
-  return new DOMException(message, 'AbortError');
-}
+export const aborted = (message: string): DOMException => new DOMException(message, 'AbortError');
 
 export class RunningJob {
   readonly #aborter = new RunSignal();

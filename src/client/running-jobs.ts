@@ -338,34 +338,31 @@ function unhandledBy(type: string): DeliveryOutcome {
 }
 
 /** How long to wait before the next try, in ms: not less than the server asks for. */
-export function pauseAfter(error: unknown, backoff: Backoff): number {
-  return Math.max(backoff.next(), error instanceof TocsinError ? (error.retryAfterMs ?? 0) : 0);
-}
+export const pauseAfter = (error: unknown, backoff: Backoff): number =>
+  Math.max(backoff.next(), error instanceof TocsinError ? (error.retryAfterMs ?? 0) : 0);
 
 /** @param cancelled called when the job was cancelled @param complain receives errors that no one awaits */
-export function pullVoice(
+export const pullVoice = (
   puller: Puller,
   reports: Reports,
   job: Held,
   cancelled: () => void,
   complain: (error: unknown) => void,
-): Voice {
-  return {
-    ...{ durable: 'now', logAfterMs: LOG_AFTER_MS },
-    log: (lines) => void puller.log(job, lines).catch(complain),
-    progress: async (report) => {
-      const answer = await reports.progress(job, report);
-      if (answer.cancelled) cancelled();
-    },
-    checkpoint: (state) => reports.checkpoint(job, state),
-    record: (name, record) => reports.step(job, name, record),
-    recall: (name) => puller.recall(job, name),
-    signalUrl: (asked) => puller.signalUrl(job, asked),
-    keepsOrder: () => reports.keepsOrder(job),
-    stream: (message) => reports.stream(job, message),
-    enqueue: async (jobs) => {
-      const [job] = jobs;
-      return jobs.length === 1 && job ? [await puller.enqueue(job)] : await puller.enqueueMany(jobs);
-    },
-  };
-}
+): Voice => ({
+  ...{ durable: 'now', logAfterMs: LOG_AFTER_MS },
+  log: (lines) => void puller.log(job, lines).catch(complain),
+  progress: async (report) => {
+    const answer = await reports.progress(job, report);
+    if (answer.cancelled) cancelled();
+  },
+  checkpoint: (state) => reports.checkpoint(job, state),
+  record: (name, record) => reports.step(job, name, record),
+  recall: (name) => puller.recall(job, name),
+  signalUrl: (asked) => puller.signalUrl(job, asked),
+  keepsOrder: () => reports.keepsOrder(job),
+  stream: (message) => reports.stream(job, message),
+  enqueue: async (jobs) => {
+    const [job] = jobs;
+    return jobs.length === 1 && job ? [await puller.enqueue(job)] : await puller.enqueueMany(jobs);
+  },
+});

@@ -46,18 +46,16 @@ export interface Server {
   previewRetry(request: RetryPreviewRequest): Promise<RetryPreview>;
 }
 
-export function createServer({ ask, read }: Requests): Server {
-  return {
-    health: () => ask('GET', '/health', 'status', 'the health', undefined, { answers: [503] }),
-    manifest: () => read('/ojs/manifest', 'capabilities', 'the manifest'),
-    deployment: () => read('/admin/deployment', 'inEffect', 'the deployment'),
-    applyDeployment: async (reset = {}) =>
-      ask('POST', '/admin/deployment/apply', 'inEffect', 'the deployment', jsonOf(reset, 'The request')),
-    previewRetry: async (request) => {
-      const { failure } = request;
-      const retryAt = momentText(failure?.retryAt, 'failure.retryAt');
-      const body = jsonOf({ ...request, failure: failure && { ...failure, retryAt } }, 'The policy');
-      return await ask('POST', '/admin/retry/preview', 'delays', 'the preview', body);
-    },
-  };
-}
+export const createServer = ({ ask, read }: Requests): Server => ({
+  health: () => ask('GET', '/health', 'status', 'the health', undefined, { answers: [503] }),
+  manifest: () => read('/ojs/manifest', 'capabilities', 'the manifest'),
+  deployment: () => read('/admin/deployment', 'inEffect', 'the deployment'),
+  applyDeployment: async (reset = {}) =>
+    ask('POST', '/admin/deployment/apply', 'inEffect', 'the deployment', jsonOf(reset, 'The request')),
+  previewRetry: async (request) => {
+    const { failure } = request;
+    const retryAt = momentText(failure?.retryAt, 'failure.retryAt');
+    const body = jsonOf({ ...request, failure: failure && { ...failure, retryAt } }, 'The policy');
+    return await ask('POST', '/admin/retry/preview', 'delays', 'the preview', body);
+  },
+});

@@ -49,17 +49,15 @@ export interface Statistics {
   cost(queue?: string): Promise<Cost>;
 }
 
-export function createStatistics({ read }: Requests): Statistics {
-  return {
-    get: (queue) => read(`/admin/stats?${parametersFrom({ queue })}`, 'jobs', 'the numbers'),
-    history: async (query = {}) => {
-      const path = `/admin/stats/history?${parametersFrom({ ...checked(query, HISTORY) })}`;
-      return (await read<{ dataPoints: StatsPoint[] }>(path, 'dataPoints', 'the history')).dataPoints;
-    },
-    types: async (queue) => {
-      const path = `/admin/stats/types?${parametersFrom({ queue })}`;
-      return (await read<{ items: TypeStats[] }>(path, 'items', 'the types')).items;
-    },
-    cost: (queue) => read(`/admin/stats/cost?${parametersFrom({ queue })}`, 'items', 'the cost'),
-  };
-}
+export const createStatistics = ({ read }: Requests): Statistics => ({
+  get: (queue) => read(`/admin/stats?${parametersFrom({ queue })}`, 'jobs', 'the numbers'),
+  history: async (query = {}) => {
+    const path = `/admin/stats/history?${parametersFrom({ ...checked(query, HISTORY) })}`;
+    return (await read<{ dataPoints: StatsPoint[] }>(path, 'dataPoints', 'the history')).dataPoints;
+  },
+  types: async (queue) => {
+    const path = `/admin/stats/types?${parametersFrom({ queue })}`;
+    return (await read<{ items: TypeStats[] }>(path, 'items', 'the types')).items;
+  },
+  cost: (queue) => read(`/admin/stats/cost?${parametersFrom({ queue })}`, 'items', 'the cost'),
+});

@@ -35,15 +35,13 @@ export interface Targets {
   resume(name: string, query?: TargetQuery): Promise<TargetResumed>;
 }
 
-export function createTargets({ ask, read }: Requests): Targets {
-  return {
-    list: async (query = {}) =>
-      (await read<{ targets: TargetStatus[] }>(`/targets${search(query)}`, 'targets', 'the targets')).targets,
-    get: async (name, query = {}) => read(pathTo`/targets/${name}` + search(query), 'queues', 'the target'),
-    resume: async (name, query = {}) =>
-      ask('POST', pathTo`/targets/${name}/resume` + search(query), 'tried', 'the outcome'),
-  };
-}
+export const createTargets = ({ ask, read }: Requests): Targets => ({
+  list: async (query = {}) =>
+    (await read<{ targets: TargetStatus[] }>(`/targets${search(query)}`, 'targets', 'the targets')).targets,
+  get: async (name, query = {}) => read(pathTo`/targets/${name}` + search(query), 'queues', 'the target'),
+  resume: async (name, query = {}) =>
+    ask('POST', pathTo`/targets/${name}/resume` + search(query), 'tried', 'the outcome'),
+});
 
 function search(query: TargetQuery): string {
   const { queues } = checked(query, { queues: true });

@@ -26,12 +26,10 @@ export interface Tokens {
   signalUrl(jobId: string, name: string, options: SignalUrlOptions): Promise<SignalUrl>;
 }
 
-export function createTokens({ ask }: Requests): Tokens {
-  return {
-    create: async (options) => ask('POST', '/tokens', 'token', 'the token', jsonOf(options, 'The token')),
-    signalUrl: async (jobId, signal, { expires, ...options }) => {
-      const body = jsonOf({ signal, ...options, expiresIn: expires }, 'The URL');
-      return await ask('POST', pathTo`/jobs/${jobId}/tokens`, 'url', 'the URL', body);
-    },
-  };
-}
+export const createTokens = ({ ask }: Requests): Tokens => ({
+  create: async (options) => ask('POST', '/tokens', 'token', 'the token', jsonOf(options, 'The token')),
+  signalUrl: async (jobId, signal, { expires, ...options }) => {
+    const body = jsonOf({ signal, ...options, expiresIn: expires }, 'The URL');
+    return await ask('POST', pathTo`/jobs/${jobId}/tokens`, 'url', 'the URL', body);
+  },
+});

@@ -141,13 +141,11 @@ export function createOpen(endpoint: Endpoint, { key, timeoutMs, signal, now }: 
   };
 }
 
-function noAnswer(method: string, path: string, cause: unknown): UnavailableError {
-  return unanswered(`No answer to ${method} ${path}: ${messageOf(cause)}`, true, cause);
-}
+const noAnswer = (method: string, path: string, cause: unknown): UnavailableError =>
+  unanswered(`No answer to ${method} ${path}: ${messageOf(cause)}`, true, cause);
 
-export function authorization(key: string | undefined): { Authorization?: string } {
-  return key === undefined ? {} : { Authorization: `Bearer ${key}` };
-}
+export const authorization = (key: string | undefined): { Authorization?: string } =>
+  key === undefined ? {} : { Authorization: `Bearer ${key}` };
 
 /** For requests without the client's own code; undefined where they do not go over the network. */
 export function addressOf(endpoint: Endpoint, key: string | undefined): Address | undefined {
@@ -214,9 +212,8 @@ function refusal(response: Response, body: unknown, now: () => number): TocsinEr
 /** Reasons of a 503 after which the queue may have done what it was asked for. */
 const CUT_OFF: readonly unknown[] = ['reset', 'connection_lost'];
 
-function isCutOff({ details }: Record<string, unknown>): boolean {
-  return isObject(details) && CUT_OFF.includes(details.reason);
-}
+const isCutOff = ({ details }: Record<string, unknown>): boolean =>
+  isObject(details) && CUT_OFF.includes(details.reason);
 
 /** `Retry-After` in ms: seconds, possibly fractional, or an HTTP date. */
 function retryAfter(value: string | null, now: () => number): number | undefined {
@@ -226,10 +223,6 @@ function retryAfter(value: string | null, now: () => number): number | undefined
   return Number.isFinite(ms) ? Math.max(0, ms) : undefined;
 }
 
-function requestIdOf(response: Response): string | undefined {
-  return response.headers.get('X-Request-ID') ?? undefined;
-}
+const requestIdOf = (response: Response): string | undefined => response.headers.get('X-Request-ID') ?? undefined;
 
-function stringOf(value: unknown): string | undefined {
-  return typeof value === 'string' ? value : undefined;
-}
+const stringOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);

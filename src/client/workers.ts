@@ -43,20 +43,18 @@ export interface Workers {
   remove(id: string): Promise<void>;
 }
 
-export function createWorkers({ safely, ask, read, remove }: Requests): Workers {
-  return {
-    list: (options = {}) => byCursor(safely, { path: '/admin/workers', member: 'items' }, options),
-    counts: async () =>
-      (await read<{ summary: WorkerCounts }>('/admin/workers?limit=1', 'summary', 'the counts')).summary,
-    get: async (id) => read(pathTo`/admin/workers/${id}`, 'jobs', 'the worker'),
-    health: async (id) =>
-      ask('GET', pathTo`/workers/${id}/health`, 'healthy', 'the worker', undefined, { answers: [503] }),
-    quiet: async (id) => ask('POST', pathTo`/admin/workers/${id}/quiet`, 'id', 'the worker'),
-    direct: async (directive, ...only) => {
-      const chosen = only.length === 0 ? {} : checked({ workerId: only[0] }, { workerId: true });
-      const [path, body] = ['/admin/workers/directive', jsonOf({ directive, ...chosen })];
-      return (await ask<{ updated: number }>('POST', path, 'updated', 'the outcome', body)).updated;
-    },
-    remove: async (id) => await remove(pathTo`/admin/workers/${id}`),
-  };
-}
+export const createWorkers = ({ safely, ask, read, remove }: Requests): Workers => ({
+  list: (options = {}) => byCursor(safely, { path: '/admin/workers', member: 'items' }, options),
+  counts: async () =>
+    (await read<{ summary: WorkerCounts }>('/admin/workers?limit=1', 'summary', 'the counts')).summary,
+  get: async (id) => read(pathTo`/admin/workers/${id}`, 'jobs', 'the worker'),
+  health: async (id) =>
+    ask('GET', pathTo`/workers/${id}/health`, 'healthy', 'the worker', undefined, { answers: [503] }),
+  quiet: async (id) => ask('POST', pathTo`/admin/workers/${id}/quiet`, 'id', 'the worker'),
+  direct: async (directive, ...only) => {
+    const chosen = only.length === 0 ? {} : checked({ workerId: only[0] }, { workerId: true });
+    const [path, body] = ['/admin/workers/directive', jsonOf({ directive, ...chosen })];
+    return (await ask<{ updated: number }>('POST', path, 'updated', 'the outcome', body)).updated;
+  },
+  remove: async (id) => await remove(pathTo`/admin/workers/${id}`),
+});

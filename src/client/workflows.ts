@@ -20,9 +20,8 @@ export interface WorkflowSummary extends Named<contract.WorkflowSummary> {}
 export interface WorkflowProgress extends Named<contract.WorkflowProgress> {}
 
 /** The workflow in an answer about one workflow. @throws {UnavailableError} */
-export function workflowOf(answer: unknown): WorkflowStatus {
-  return shaped<WorkflowStatus>(member(answer, 'workflow'), 'id', 'the workflow');
-}
+export const workflowOf = (answer: unknown): WorkflowStatus =>
+  shaped<WorkflowStatus>(member(answer, 'workflow'), 'id', 'the workflow');
 
 export interface WorkflowQuery {
   state?: contract.WorkflowState | readonly contract.WorkflowState[];

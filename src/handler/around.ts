@@ -24,9 +24,8 @@ export function checkAround({ use, onFailed, onDiscarded }: Around): void {
 }
 
 /** Does anything of it take the context? */
-export function takesContext({ use = [], onFailed, onDiscarded }: Around): boolean {
-  return use.length > 0 || [onFailed, onDiscarded].some((hook) => hook !== undefined && hook.length > 1);
-}
+export const takesContext = ({ use = [], onFailed, onDiscarded }: Around): boolean =>
+  use.length > 0 || [onFailed, onDiscarded].some((hook) => hook !== undefined && hook.length > 1);
 
 /** Runs a handler; `guard` is what surrounds the handler itself. */
 export type Surrounded = (

@@ -50,9 +50,8 @@ export function batched<Args extends readonly unknown[] = unknown[], Result = un
 }
 
 /** What a chunked handler is made of; undefined for any other value. */
-export function batchOf(handler: unknown): Batch | undefined {
-  return isObject(handler) ? (Reflect.get(handler, BATCH) as Batch | undefined) : undefined;
-}
+export const batchOf = (handler: unknown): Batch | undefined =>
+  isObject(handler) ? (Reflect.get(handler, BATCH) as Batch | undefined) : undefined;
 
 function settingsOf(options: unknown): ChunkSettings {
   if (!isObject(options)) throw new TypeError('batched: the first argument must be an object with size and wait');

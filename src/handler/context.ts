@@ -150,17 +150,15 @@ export function contextOf(parts: ContextParts): HandlerContext {
 const MAX_SIGNAL_NAME = 124;
 
 /** Lines go to the sink at once, and to the queue with the job. */
-export function keptLogger({
+export const keptLogger = ({
   sink,
   bound,
   journal,
   isOpen,
-}: Pick<ContextParts, 'sink' | 'bound' | 'journal' | 'isOpen'>): Logger {
-  return createLogger(sink, bound, (level, message, fields) => {
+}: Pick<ContextParts, 'sink' | 'bound' | 'journal' | 'isOpen'>): Logger =>
+  createLogger(sink, bound, (level, message, fields) => {
     if (isOpen()) journal.add(logEntry(Date.now(), level, message, fields));
   });
-}
 
-function ended(verb: string, [name]: readonly unknown[]): Error {
-  return new Error(`ctx.${verb}: the run has ended${typeof name === 'string' ? `; "${name}" was not started` : ''}`);
-}
+const ended = (verb: string, [name]: readonly unknown[]): Error =>
+  new Error(`ctx.${verb}: the run has ended${typeof name === 'string' ? `; "${name}" was not started` : ''}`);

@@ -202,14 +202,11 @@ function checkOptions(options: object): void {
   }
 }
 
-function methodNotAllowed(allow: string): Response {
-  return refusal(405, 'method_not_allowed', `Only ${allow} is served here.`, { Allow: allow });
-}
+const methodNotAllowed = (allow: string): Response =>
+  refusal(405, 'method_not_allowed', `Only ${allow} is served here.`, { Allow: allow });
 
-function refusal(status: number, code: string, message: string, headers: Record<string, string> = {}): Response {
-  return Response.json({ error: { code, message, retryable: false } }, { status, headers });
-}
+const refusal = (status: number, code: string, message: string, headers: Record<string, string> = {}): Response =>
+  Response.json({ error: { code, message, retryable: false } }, { status, headers });
 
-function answered(body: BodyInit, headers: Record<string, string>): Response {
-  return new Response(body, { headers: { 'Content-Type': 'application/json', ...headers } });
-}
+const answered = (body: BodyInit, headers: Record<string, string>): Response =>
+  new Response(body, { headers: { 'Content-Type': 'application/json', ...headers } });

@@ -6,9 +6,8 @@ import type { Duration } from '../producer/envelope';
 export const DEFAULT_WAIT = '7d';
 
 /** The duration in whole milliseconds, or undefined when `value` is not one (or negative, or out of range). */
-export function durationMs(value: unknown): number | undefined {
-  return parseDuration(typeof value === 'number' && value >= 0 ? Math.round(value) : value);
-}
+export const durationMs = (value: unknown): number | undefined =>
+  parseDuration(typeof value === 'number' && value >= 0 ? Math.round(value) : value);
 
 /** @throws {TypeError} when `value` is not a duration. */
 export function requireDuration(value: Duration, what: string): number {

@@ -135,14 +135,12 @@ function failureOfResponse(thrown: unknown): Failure {
   };
 }
 
-export function stackOf(thrown: unknown): string | undefined {
-  return isError(thrown) ? textOf(memberOf(thrown, 'stack')) : undefined;
-}
+export const stackOf = (thrown: unknown): string | undefined =>
+  isError(thrown) ? textOf(memberOf(thrown, 'stack')) : undefined;
 
 /** Does the job's policy say that this failure is not retried? */
-export function isNonRetryable(failure: Failure, job: Job): boolean {
-  return isListed(failure, job.retryEffective?.nonRetryableErrors ?? job.retry?.nonRetryableErrors);
-}
+export const isNonRetryable = (failure: Failure, job: Job): boolean =>
+  isListed(failure, job.retryEffective?.nonRetryableErrors ?? job.retry?.nonRetryableErrors);
 
 export function isListed(failure: Failure, entries: unknown): boolean {
   if (!Array.isArray(entries)) return false;
@@ -163,16 +161,13 @@ export function endsJob(failure: Failure, job: Job, attempt: number): boolean {
 }
 
 /** True when the failure leaves the choice of the next run to the retry policy. */
-export function followsPolicy(failure: Failure): boolean {
-  return (
-    (failure.code === 'handler_error' || failure.code === 'timeout') &&
-    failure.kill !== true &&
-    failure.retryable !== false &&
-    failure.retry_in === undefined &&
-    failure.retry_at === undefined &&
-    !failure.classes?.includes('UnrecoverableError')
-  );
-}
+export const followsPolicy = (failure: Failure): boolean =>
+  (failure.code === 'handler_error' || failure.code === 'timeout') &&
+  failure.kill !== true &&
+  failure.retryable !== false &&
+  failure.retry_in === undefined &&
+  failure.retry_at === undefined &&
+  !failure.classes?.includes('UnrecoverableError');
 
 function describe(thrown: object): Failure {
   const classes = isError(thrown) ? safely(() => classNames(thrown), []) : [];
@@ -214,9 +209,7 @@ function classNames(error: Error): string[] {
   return names;
 }
 
-function ownName(target: object): string | undefined {
-  return textOf(Object.getOwnPropertyDescriptor(target, 'name')?.value);
-}
+const ownName = (target: object): string | undefined => textOf(Object.getOwnPropertyDescriptor(target, 'name')?.value);
 
 function constructorName(prototype: object): string | undefined {
   const owner: unknown = Object.getOwnPropertyDescriptor(prototype, 'constructor')?.value;

@@ -163,9 +163,7 @@ export class Pauses {
 }
 
 /** Resolves after everything that happens in this turn of the event loop. @param ms how much later */
-export function turn(ms = 0): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
-}
+export const turn = (ms = 0): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** A promise that notices when something waits for it: `await`, `then`, or `Promise.race` and its like. */
 class WatchedPromise<T> extends Promise<T> {

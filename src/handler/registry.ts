@@ -243,10 +243,8 @@ function integer(type: string, name: string, value: unknown, min: number, max: n
   throw wrong(type, `needs a whole number of ${min} to ${max} as ${name}, not ${String(value)}`);
 }
 
-function wrong(type: string, problem: string): TypeError {
-  return new TypeError(`handlers: ${JSON.stringify(type)} ${problem}`);
-}
+const wrong = (type: string, problem: string): TypeError =>
+  new TypeError(`handlers: ${JSON.stringify(type)} ${problem}`);
 
-function isFunction<T extends HandlerFunction | RetryFunction>(value: unknown): value is T {
-  return typeof value === 'function';
-}
+const isFunction = <T extends HandlerFunction | RetryFunction>(value: unknown): value is T =>
+  typeof value === 'function';

@@ -84,11 +84,10 @@ function failureIn(error: unknown): StepFailure {
 }
 
 /** How often a step on record was tried, and when it is tried again: epoch ms. */
-export function triesOf(record: StepRecord | undefined): { tries: number; until: number } {
-  return record !== undefined && 'until' in record
+export const triesOf = (record: StepRecord | undefined): { tries: number; until: number } =>
+  record !== undefined && 'until' in record
     ? { tries: record.tries ?? 1, until: record.until }
     : { tries: 0, until: 0 };
-}
 
 /** When a sleep ends; undefined: it is over. @throws {TypeError} when the name is a step's */
 export function sleepUntil(

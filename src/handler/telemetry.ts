@@ -63,9 +63,8 @@ const STATUS_ERROR = 2;
 export const TRACER = 'tocsin';
 
 /** The span as the header of W3C Trace Context has it. */
-export function traceparentOf({ traceId, spanId, traceFlags }: SpanContext): string {
-  return `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}`;
-}
+export const traceparentOf = ({ traceId, spanId, traceFlags }: SpanContext): string =>
+  `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}`;
 
 /** The span that a `traceparent` names. */
 export function spanContextOf(traceparent: unknown): SpanContext | undefined {
@@ -79,14 +78,12 @@ export function spanContextOf(traceparent: unknown): SpanContext | undefined {
 }
 
 /** Attributes of everything that is done with a queue. @param queue absent: several */
-export function messaging(operation: 'send' | 'process', queue: string | undefined): Attributes {
-  return {
-    'messaging.system': 'tocsin',
-    'messaging.operation.name': operation,
-    'messaging.operation.type': operation,
-    ...(queue !== undefined && { 'messaging.destination.name': queue }),
-  };
-}
+export const messaging = (operation: 'send' | 'process', queue: string | undefined): Attributes => ({
+  'messaging.system': 'tocsin',
+  'messaging.operation.name': operation,
+  'messaging.operation.type': operation,
+  ...(queue !== undefined && { 'messaging.destination.name': queue }),
+});
 
 export function failSpan(span: Span, thrown: unknown): void {
   const message = messageOf(thrown);

@@ -149,9 +149,8 @@ function portVoice(port: Port, run: number, waiting: Run['questions'], logAfterM
   };
 }
 
-function reasonOf({ message, isCancelled }: Reason): Error {
-  return isCancelled ? new CancelledError(message) : new DOMException(message, 'AbortError');
-}
+const reasonOf = ({ message, isCancelled }: Reason): Error =>
+  isCancelled ? new CancelledError(message) : new DOMException(message, 'AbortError');
 
 function textOf(answer: DeliveryOutcome | DeliveryOutcome[]): string {
   try {

@@ -4,8 +4,8 @@ export async function wait(ms: number, signal: AbortSignal): Promise<void> {
 }
 
 /** Waits for a promise, but no longer than `ms`, nor than the signal allows. @returns has it settled, either way? */
-export function atMost(ms: number, promise: Promise<unknown>, signal?: AbortSignal): Promise<boolean> {
-  return new Promise((resolve) => {
+export const atMost = (ms: number, promise: Promise<unknown>, signal?: AbortSignal): Promise<boolean> =>
+  new Promise((resolve) => {
     const end = (isSettled: boolean): void => {
       clearTimeout(timer);
       signal?.removeEventListener('abort', stop);
@@ -17,7 +17,6 @@ export function atMost(ms: number, promise: Promise<unknown>, signal?: AbortSign
     promise.then(settled, settled);
     signal?.addEventListener('abort', stop, { once: true });
   });
-}
 
 /** Pauses that double, with jitter, so that many workers do not come back at the same moment. */
 export class Backoff {

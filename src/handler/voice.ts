@@ -105,20 +105,18 @@ export class Notes {
 }
 
 /** Reports with the answer alone. Where an open call can be had, the run asks for one for what must be durable. */
-export function answerVoice(
+export const answerVoice = (
   durable: 'with the answer' | 'never',
   notes: Notes,
   newId: (queue: string) => string,
-): Voice {
-  return {
-    durable,
-    progress: async (progress) => void Object.assign(notes, { progress }),
-    checkpoint: async (state) => void Object.assign(notes, { checkpoint: { state } }),
-    record: async (name, record) => void notes.step(name, record),
-    stream: async (message) => notes.stream(message),
-    enqueue: async (jobs) => jobs.map((job) => enqueuedLater(job, notes, newId)),
-  };
-}
+): Voice => ({
+  durable,
+  progress: async (progress) => void Object.assign(notes, { progress }),
+  checkpoint: async (state) => void Object.assign(notes, { checkpoint: { state } }),
+  record: async (name, record) => void notes.step(name, record),
+  stream: async (message) => notes.stream(message),
+  enqueue: async (jobs) => jobs.map((job) => enqueuedLater(job, notes, newId)),
+});
 
 /** The job is made when the answer arrives; its id is chosen here. */
 function enqueuedLater(job: ChildJob, notes: Notes, newId: (queue: string) => string): JobEnvelope {

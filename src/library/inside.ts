@@ -14,9 +14,8 @@ const ORIGIN = 'https://tocsin.inside';
 
 const app = createApp({ trusted: true, ready: applied });
 
-export async function insideFetch(request: Request): Promise<Response> {
-  return await app.fetch(request, env as unknown as Env);
-}
+export const insideFetch = async (request: Request): Promise<Response> =>
+  await app.fetch(request, env as unknown as Env);
 
 let client: TocsinClient | undefined;
 let handlers: HandlerWorker | undefined;

@@ -4,17 +4,12 @@ import type { Env } from '../config';
 import { COOKIES, isForWholeHost } from '../http/session/cookies';
 
 /** Paths of a Worker that has others as well. */
-export function isOurs(path: string): boolean {
-  return isBelow('/ojs', path);
-}
+export const isOurs = (path: string): boolean => isBelow('/ojs', path);
 
-function isBelow(folder: string, path: string): boolean {
-  return path === folder || path.startsWith(`${folder}/`);
-}
+const isBelow = (folder: string, path: string): boolean => path === folder || path.startsWith(`${folder}/`);
 
-function wantsPage({ method, headers }: Request): boolean {
-  return (method === 'GET' || method === 'HEAD') && headers.get('Accept')?.includes('text/html') === true;
-}
+const wantsPage = ({ method, headers }: Request): boolean =>
+  (method === 'GET' || method === 'HEAD') && headers.get('Accept')?.includes('text/html') === true;
 
 /** The queue below any path of another app, whatever copy of Hono that is. */
 export function mountable(serve: (request: Request, env: Env) => Promise<Response>): Hono {

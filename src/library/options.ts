@@ -86,12 +86,12 @@ export function readOptions(
   };
 }
 
-function each<In, Out>(
+const each = <In, Out>(
   option: string,
   given: Record<string, In> | undefined,
   read: (name: string, value: In) => Out,
-): Record<string, Out> {
-  return Object.fromEntries(
+): Record<string, Out> =>
+  Object.fromEntries(
     Object.entries(given ?? {}).map(([name, value]) => {
       try {
         if (typeof value !== 'object' || value === null) throw new Error('must be an object');
@@ -102,7 +102,6 @@ function each<In, Out>(
       }
     }),
   );
-}
 
 function settingsOf(name: string, config: QueueConfig): Settings {
   readQueueName(name, 'its name');
@@ -126,9 +125,8 @@ function cronOf(name: string, entry: DeclaredCron, handlers: HandlerWorker | und
   return wireForm(wireCron({ ...entry, name } as CronEntry, defaultsOf));
 }
 
-function wireForm(value: object): Record<string, unknown> {
-  return wired(JSON.parse(JSON.stringify(value))) as Record<string, unknown>;
-}
+const wireForm = (value: object): Record<string, unknown> =>
+  wired(JSON.parse(JSON.stringify(value))) as Record<string, unknown>;
 
 function rulesOf(rules: readonly string[]): readonly string[] {
   if (!Array.isArray(rules) || !rules.every((rule) => typeof rule === 'string'))
@@ -154,6 +152,4 @@ function deliveryOf(delivery: OwnDelivery): OwnDelivery {
   return delivery;
 }
 
-function wrong(option: string, problem: string): TypeError {
-  return new TypeError(`createTocsin: ${option}: ${problem}`);
-}
+const wrong = (option: string, problem: string): TypeError => new TypeError(`createTocsin: ${option}: ${problem}`);

@@ -116,9 +116,8 @@ function pagerDutyOf(event: Json, routing_key: string): Json {
 
 // ---- a template of its own ---------------------------------------------------------------------
 
-export function pathsIn(template: string): string[] {
-  return Array.from(template.matchAll(PLACEHOLDER), ([, path = '']) => path);
-}
+export const pathsIn = (template: string): string[] =>
+  Array.from(template.matchAll(PLACEHOLDER), ([, path = '']) => path);
 
 interface Budget {
   left: number;

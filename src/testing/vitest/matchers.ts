@@ -56,9 +56,7 @@ async function match(this: Utils, verb: string, given: unknown, type: string, ar
 }
 
 /** On one line; asymmetric matchers show what they are. */
-function short(value: unknown, utils: Utils['utils']): string {
-  return utils.stringify(value, MAX_DEPTH, { min: true });
-}
+const short = (value: unknown, utils: Utils['utils']): string => utils.stringify(value, MAX_DEPTH, { min: true });
 
 function listed(jobs: readonly JobEnvelope[], utils: Utils['utils']): string {
   if (jobs.length === 0) return '\nNothing was enqueued.';

@@ -166,9 +166,8 @@ export class World {
   }
 }
 
-function endless({ name }: Looked, rings: number, passedMs: number): string {
-  return `the queue does not come to rest: ${rings} alarms rang within ${passedMs} ms of its clock, and ${name} is still busy`;
-}
+const endless = ({ name }: Looked, rings: number, passedMs: number): string =>
+  `the queue does not come to rest: ${rings} alarms rang within ${passedMs} ms of its clock, and ${name} is still busy`;
 
 function earliest(objects: readonly Looked[]): (Looked & { wakes: number }) | undefined {
   const set = objects.filter((one): one is Looked & { wakes: number } => one.wakes !== null);
