@@ -100,6 +100,7 @@ export class PullWorker<Job extends Held & { type: string; args: readonly unknow
     return this.#requests.address;
   }
 
+  /** What it works on, the most urgent first. */
   get queues(): readonly string[] {
     return this.options.queues;
   }
@@ -118,7 +119,7 @@ export class PullWorker<Job extends Held & { type: string; args: readonly unknow
     return { visibilityTimeoutMs, defaultVisibilityTimeoutMs: defaultMs };
   }
 
-  /** Reports ended jobs and fetches the next ones in one request, which does not wait and is not repeated. */
+  /** Reports and fetches in one request, not repeated. `outcomes` is absent with a server of an earlier release. */
   async exchange(reports: readonly SentReport[], { waitMs: _, ...options }: FetchOptions): Promise<Exchanged<Job>> {
     const wanted = this.#wanted(options);
     const body = `${wanted.slice(0, -1)},"reports":[${textsOf(reports)}]}`;
@@ -202,6 +203,7 @@ export class PullWorker<Job extends Held & { type: string; args: readonly unknow
     return writeReport(job, note);
   }
 
+  /** Sends reports together. @throws {NotFoundError} about the route when the server is of an earlier release */
   async sendReports(reports: readonly SentReport[]): Promise<ReportOutcome[]> {
     const body = `{"worker_id":${JSON.stringify(this.id)},"reports":[${textsOf(reports)}]}`;
     return outcomesOf(await this.#requests.safely('POST', '/workers/report', body), idsOf(reports));
@@ -292,6 +294,7 @@ export class PullWorker<Job extends Held & { type: string; args: readonly unknow
     return url;
   }
 
+  /** JSON of a message of `POST /jobs/:id/streams/:name`. */
   streamText(job: Held, { name: _, chunks, ...about }: StreamMessage): string {
     return `${this.#about(job, about).slice(0, -1)},"chunks":${JSON.stringify(chunks)}}`;
   }
