@@ -75,7 +75,16 @@ export type { ListOptions } from './pages';
 export type { JobPatch, RetryChange } from './patch';
 export type { PoolOptions, PoolStrategy, Pools, QueuePool, SchedulingStats } from './pools';
 export type { PullWorker } from './pull';
-export type { HandlerSettings, HeartbeatAnswer, ProgressAnswer, ProgressReport, WorkerOptions } from './pull-types';
+export type {
+  HandlerSettings,
+  HeartbeatAnswer,
+  ProgressAnswer,
+  ProgressReport,
+  RunnableHandlers,
+  RunOptions,
+  WorkerHandlers,
+  WorkerOptions,
+} from './pull-types';
 export type { FetchOptions, Held, ReleaseOptions, WorkerConnection } from './puller';
 export type { BulkQuery, JobQuery, Range, Scalar } from './queries';
 export type * from './queue-config';
@@ -84,7 +93,6 @@ export type { LimitsInForce, RateLimitInQueue, RateLimitOverride, RateLimitStatu
 export type { EndedJob, JobFailure, ReportOutcome } from './report';
 export type { WaitOptions } from './requests';
 export type { RetryOptions } from './retry';
-export type { RunnableHandlers, RunOptions, WorkerHandlers } from './run';
 export { type QueueOptions, type RunWorkerOptions, runWorker } from './run-worker';
 export type { ArgsSchema, Schemas } from './schemas';
 export type { Deployment, Health, Manifest, RetryPreview, RetryPreviewRequest, Server } from './server';

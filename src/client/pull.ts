@@ -11,9 +11,12 @@ import type { Checkpoint } from './jobs';
 import { parametersFrom } from './pages';
 import type {
   HeartbeatAnswer,
+  Leases,
   ProgressAnswer,
   ProgressReport,
   RecordedStep,
+  RunnableHandlers,
+  RunOptions,
   Wanted,
   WorkerOptions,
 } from './pull-types';
@@ -34,7 +37,6 @@ import {
   writeReport,
 } from './report';
 import { pathTo, type Requests } from './requests';
-import type { RunnableHandlers, RunOptions, runPuller } from './run';
 import { createTokens } from './tokens';
 import { PROTOCOL, type QueueSocket, type QueueSocketEvents, WorkerChannel } from './worker-channel';
 
@@ -53,10 +55,20 @@ const MAX_HANDLERS_CHARS = 4096;
 /** Default lease of jobs that `run` fetches, in ms: heartbeats keep it, and it ends soon after its worker died. */
 const LEASE_MS = 60_000;
 
-let runner: typeof runPuller | undefined;
+/** What a run needs of its worker. */
+export type Puller = Pick<PullWorker, keyof PullWorker>;
+
+type Run = <Job extends { type: string; args: readonly unknown[] }, Env>(
+  worker: Puller,
+  handlers: RunnableHandlers<Job, Env>,
+  options: RunOptions<Env>,
+  leases: Leases,
+) => Promise<void>;
+
+let runner: Run | undefined;
 
 /** Makes `worker.run` possible: its code comes with `tocsin/client`, not with the client inside the queue's Worker. */
-export function runWorkersBy(run: typeof runPuller): void {
+export function runWorkersBy(run: Run): void {
   runner = run;
 }
 

@@ -1,6 +1,5 @@
 /** What a worker that pulls can ask the queue for: all that running it needs. */
 import type { ClientOptions } from './options';
-import type { PullWorker } from './pull';
 import type { Wanted } from './pull-types';
 import type { Held, ReportOutcome } from './report';
 
@@ -30,6 +29,3 @@ export interface Exchanged<Job> {
   jobs: Job[];
   outcomes?: ReportOutcome[];
 }
-
-/** What a run needs of its worker. */
-export type Puller = Pick<PullWorker, keyof PullWorker>;

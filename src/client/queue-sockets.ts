@@ -4,8 +4,9 @@
  *
  * A queue gets more only while all before it in the order are idle.
  */
+
+import type { Puller } from './pull';
 import type { HeartbeatAnswer } from './pull-types';
-import type { Puller } from './puller';
 import type { ReportOutcome, SentReport } from './report';
 import { type QueueSocketHost, SocketKeeper } from './socket-keeper';
 

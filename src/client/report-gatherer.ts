@@ -5,7 +5,8 @@ import type { StreamMessage } from '../handler/voice';
 import type { JobEnvelope } from '../producer/envelope';
 import { NotFoundError, TocsinError } from '../producer/errors';
 import { bytesOf } from './batch';
-import type { FetchOptions, Puller } from './puller';
+import type { Puller } from './pull';
+import type { FetchOptions } from './puller';
 import { type Held, type Note, type ReportOutcome, type SentReport, stepRecordOf } from './report';
 
 /** Most bytes of a request that reports grow to, and how many it takes; the server takes 16 MiB, and 1000. */

@@ -2,8 +2,8 @@
 import { namesOf, refuseUnknown } from '../producer/known';
 import { TocsinClient } from './client';
 import { CLIENT_OPTIONS, type ClientOptions } from './options';
-import type { WorkerOptions } from './pull-types';
-import { RUN_OPTIONS, type RunnableHandlers, type RunOptions } from './run';
+import type { RunnableHandlers, RunOptions, WorkerOptions } from './pull-types';
+import { RUN_OPTIONS } from './run';
 
 /** `Omit` that distributes over a union. */
 type Without<T, Keys extends PropertyKey> = T extends unknown ? Omit<T, Keys> : never;

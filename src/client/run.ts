@@ -1,68 +1,13 @@
 /** How a worker that pulls is run: its handlers and options, checked. */
-import type { LogSink } from '../handler/log';
 import { RUNNABLE, type Runnable, runnable } from '../handler/runnable';
-import type { HandlerEntry, HandlerFunction } from '../handler/types';
-import type { HandlerWorker } from '../handler/worker-types';
 import { ignoreRejection, messageOf } from '../job/thrown';
 import { namesOf, refuseUnknown } from '../producer/known';
-import type { Puller } from './puller';
+import type { Puller } from './pull';
+import type { Leases, RunnableHandlers, RunOptions } from './pull-types';
 import { isPool } from './queue-sockets';
 import { HEARTBEATS_IN_A_LEASE, Runner } from './runner';
-import { type Leases, LOG_AFTER_MS } from './running-jobs';
+import { LOG_AFTER_MS } from './running-jobs';
 import { Threads } from './threads';
-
-/** Handlers by job type: functions of `(job, ctx)`, as in a handler Worker. `'*'` takes all other types. */
-export type WorkerHandlers<Job extends { type: string; args: readonly unknown[] }, Env = unknown> = {
-  [Type in Job['type']]?: HandlerEntry<(Job & { type: Type })['args'], Env>;
-} & { '*'?: HandlerEntry<unknown[], Env> };
-
-/**
- * Whatever can run jobs: handlers by type, one function for all types, what `defineHandlers` returned, or the address
- * of a module that exports this, as `default` or `handlers`: `new URL('./handlers.js', import.meta.url)`.
- */
-export type RunnableHandlers<Job extends { type: string; args: readonly unknown[] }, Env = unknown> =
-  | WorkerHandlers<Job, Env>
-  | HandlerFunction<unknown[], unknown, Env>
-  | HandlerWorker<Env>
-  | URL;
-
-export interface RunOptions<Env = unknown> {
-  /** Ends the worker: it takes no more jobs and finishes those that it began. */
-  signal: AbortSignal;
-  /** Jobs at once, 1 … 100. Default 10; where each queue has a number of its own, their sum. */
-  concurrency?: number | undefined;
-  /** Jobs at once of some of the queues, 1 … 100: `{ video: 1 }`. The others have what `concurrency` leaves them. */
-  queueConcurrency?: Readonly<Record<string, number>> | undefined;
-  /**
-   * Run the handlers in this many Node threads, 1 … 100, one job at a time in each; `concurrency` is then this
-   * number. They come from a module, which each thread loads.
-   */
-  threads?: number | undefined;
-  /** How long a fetch waits for work, in ms. Default 5000. */
-  waitMs?: number | undefined;
-  /**
-   * Take jobs over a WebSocket to each queue, where the runtime has one and there are at most ten queues and no pool:
-   * they come at once, and so do cancellations. Over HTTP otherwise, and while no connection holds. Default true.
-   */
-  socket?: boolean | undefined;
-  /** Longest time between two heartbeats, in ms; at most half of the lease. Default 5000; 15000 over a socket. */
-  heartbeatMs?: number | undefined;
-  /** While a handler blocks the event loop, keep leases by heartbeats from a thread (Node, by `url`). Default true. */
-  heartbeatThread?: boolean | undefined;
-  /** How long begun jobs may take once it ends, in ms; then they are aborted and given back. Default 30000. */
-  shutdownTimeoutMs?: number | undefined;
-  /**
-   * What becomes of jobs of types that no handler has: `leave` leaves them to other workers, as is the default.
-   * `deadLetter` takes them too, and makes dead letters of them: for a worker that is the only one of its queues.
-   */
-  unhandled?: 'leave' | 'deadLetter' | undefined;
-  /** `ctx.env` of the handlers. Default: an empty object. */
-  env?: Env | undefined;
-  /** Receives the log lines of `ctx.log`. Default: that of `defineHandlers`, else the console, one JSON line each. */
-  log?: LogSink | undefined;
-  /** Receives errors of fetches, reports and heartbeats; the worker continues. Default: the console. */
-  onError?: ((error: unknown) => void) | undefined;
-}
 
 export const RUN_OPTIONS = namesOf<RunOptions>({
   ...{ signal: true, concurrency: true, queueConcurrency: true, threads: true, waitMs: true, socket: true },

@@ -9,8 +9,9 @@ import type { Voice } from '../handler/voice';
 import type { JobEnvelope } from '../producer/envelope';
 import { TocsinError } from '../producer/errors';
 import { wasCancelled } from './answers';
-import type { HeartbeatAnswer } from './pull-types';
-import type { Held, Puller } from './puller';
+import type { Puller } from './pull';
+import type { HeartbeatAnswer, Leases } from './pull-types';
+import type { Held } from './puller';
 import type { ReportGatherer } from './report-gatherer';
 import { aborted, DRAINING, RunningJob } from './running-job';
 import type { Threads } from './threads';
@@ -36,14 +37,6 @@ const LAST_COUNTS = 0.1;
 
 /** How long log lines are gathered, in ms: longer than for a pushed job, because a request costs more than a line. */
 export const LOG_AFTER_MS = 5_000;
-
-/** How long leases are, in ms. */
-export interface Leases {
-  /** Set by the worker for all of its jobs. */
-  chosenMs: number | undefined;
-  /** Where neither worker, job nor queue set one. */
-  defaultMs: number;
-}
 
 export interface JobsOptions extends Runnable {
   env: unknown;

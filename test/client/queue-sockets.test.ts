@@ -1,6 +1,6 @@
 /** The sockets of a worker to its queues share one budget. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { Puller } from '../../src/client/puller';
+import type { Puller } from '../../src/client/pull';
 import { QueueSockets } from '../../src/client/queue-sockets';
 import { refusalOf, type SentReport } from '../../src/client/report';
 import type { QueueSocket, QueueSocketEvents } from '../../src/client/worker-channel';

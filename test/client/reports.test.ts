@@ -1,6 +1,6 @@
 /** Reports that a worker gathers. */
 import { expect, it } from 'vitest';
-import type { Puller } from '../../src/client/puller';
+import type { Puller } from '../../src/client/pull';
 import { ReportGatherer } from '../../src/client/report-gatherer';
 
 it('a step for whose record the answer had no room is asked for by itself', async () => {
