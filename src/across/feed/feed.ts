@@ -6,10 +6,12 @@ import type { Env } from '../../config';
 import { Allowance } from '../../durable/allowance';
 import type { QueueEvent } from '../../durable/event-log';
 import type { FollowRequest, Hello, StreamNews } from '../../durable/feed-messages';
+import { askToFollow } from '../../durable/followed';
 import { inParallel } from '../../durable/parallel';
 import { type Outcome, unwrap } from '../../job/errors';
 import { decodeId, mintId } from '../../job/ids';
-import { type FollowedJob, followDirectory, followQueue, QUEUE_CREATED } from '../../rpc/follow';
+import { type FollowedJob, QUEUE_CREATED } from '../../rpc/follow';
+import { directoryStub, queueStub } from '../../rpc/stubs';
 import { withJob } from '../locate';
 import { busiestQueues, queuesOf } from '../queues';
 import { Link } from './link';
@@ -33,9 +35,9 @@ export interface FeedSink {
   /** Something has happened in this queue, whether its events are sent or were left out. */
   touched?(queue: string | undefined): void;
   /** Events of this queue after this one may be missing. */
-  gap(after: string, queue: string | undefined): void;
+  gap?(after: string, queue: string | undefined): void;
   /** This many events of this queue were left out; `after`: the last one before them. */
-  dropped(count: number, after: string | undefined, queue: string | undefined): void;
+  dropped?(count: number, after: string | undefined, queue: string | undefined): void;
   /** Chunks of the output stream that is followed. */
   stream?(news: StreamNews): void;
   /** Nothing follows. `gone`: what was followed is deleted. `lost`: it cannot be reached. */
@@ -86,14 +88,19 @@ export class Feed {
   /** Begins to follow. @throws {ApiError} 404 when there is no such job or queue; 422 when too many are named */
   static async open(env: Env, channel: Channel, options: FeedOptions = {}): Promise<Feed> {
     const feed = new Feed(env, channel, options);
-    try {
-      await feed.openAll();
-    } catch (error) {
-      feed.close();
-      throw error;
-    }
+    await feed.orClose(feed.openAll());
     feed.missed.sort((a, b) => (a.id < b.id ? -1 : 1));
     return feed;
+  }
+
+  /** Waits for what is read once it is open. @throws as that, and it is closed */
+  async orClose<T>(read: Promise<T>): Promise<T> {
+    try {
+      return await read;
+    } catch (error) {
+      this.close();
+      throw error;
+    }
   }
 
   private async openAll(): Promise<void> {
@@ -143,7 +150,7 @@ export class Feed {
   private linkTo(name: string, wanted: FollowRequest): Link<FollowedJob> {
     const { types, stream } = this.options;
     const open = (request: FollowRequest) =>
-      name === WORKERS ? followDirectory(this.env, request) : followQueue(this.env, name, request);
+      askToFollow(name === WORKERS ? directoryStub(this.env) : queueStub(this.env, name), request);
     return new Link(open, { ...wanted, ...(types && { types }), ...(stream !== undefined && { stream }) });
   }
 
@@ -162,11 +169,11 @@ export class Feed {
       },
       gap: (after) => {
         this.sink?.touched?.(queue);
-        this.sink?.gap(after, queue);
+        this.sink?.gap?.(after, queue);
       },
       dropped: (count, after) => {
         this.sink?.touched?.(queue);
-        this.sink?.dropped(count, after, queue);
+        this.sink?.dropped?.(count, after, queue);
       },
       stream: (news) => this.sink?.stream?.(news),
       notice: (notice, subject) => {
@@ -201,7 +208,7 @@ export class Feed {
     } catch (error) {
       console.warn(`tocsin: queue ${queue} cannot be followed:`, error);
       this.links.delete(queue);
-      this.sink?.gap(idAt(Date.now()), queue);
+      this.sink?.gap?.(idAt(Date.now()), queue);
     }
   }
 
@@ -214,7 +221,7 @@ export class Feed {
     const wait = Math.min(Math.max((this.allowance.tellAt ?? 0) - Date.now(), 0), 1000);
     this.timer = setTimeout(() => {
       this.timer = undefined;
-      this.sink?.dropped(this.allowance.takeDropped(), undefined, undefined);
+      this.sink?.dropped?.(this.allowance.takeDropped(), undefined, undefined);
     }, wait);
   }
 

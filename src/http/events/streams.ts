@@ -134,13 +134,8 @@ class OnRecord {
 
   /** @param after from the moment of this event on. @throws {ApiError} 404, and the feed is closed */
   async read(after: string | undefined): Promise<QueueEvent[]> {
-    try {
-      const story = await callJob(this.c, (queue, id) => queue.story(id), this.feed.job?.id);
-      return eventsOnRecord(story, after === undefined ? 0 : timeOf(after));
-    } catch (error) {
-      this.feed.close();
-      throw error;
-    }
+    const story = await this.feed.orClose(callJob(this.c, (queue, id) => queue.story(id), this.feed.job?.id));
+    return eventsOnRecord(story, after === undefined ? 0 : timeOf(after));
   }
 
   /** Those that were not sent yet. From now on they were. */
@@ -172,6 +167,7 @@ export async function progressStream(c: AppContext) {
   if (c.req.method === 'HEAD') return headersOnly(c);
   const id = pathParam(c, 'id');
   const feed = await Feed.open(c.env, { job: id });
+  const { progress, at, state, ...said } = await feed.orClose(callJob(c, (queue) => queue.progress(id)));
   const out = new EventStream(c, { beat: () => feed.beat(), over: () => feed.close() });
   const tell = (place: string, name: string, data: Record<string, unknown>) =>
     out.message(place, { job_id: id, ...data }, name);
@@ -180,18 +176,12 @@ export async function progressStream(c: AppContext) {
     tell(place, 'progress', told);
     out.message(place, { job_id: id, ...told });
   };
-  try {
-    const { progress, at, state, ...said } = await callJob(c, (queue) => queue.progress(id));
-    if (progress !== undefined && at !== undefined) report(feed.position, at, progress, said);
-    const end = LAST_PROGRESS[state];
-    if (end) {
-      tell(feed.position, end, { state, progress: progress ?? null });
-      out.end();
-      return out.response();
-    }
-  } catch (error) {
+  if (progress !== undefined && at !== undefined) report(feed.position, at, progress, said);
+  const end = LAST_PROGRESS[state];
+  if (end) {
+    tell(feed.position, end, { state, progress: progress ?? null });
     out.end();
-    throw error;
+    return out.response();
   }
   feed.start({
     events: (events) => {
@@ -205,8 +195,6 @@ export async function progressStream(c: AppContext) {
         }
       }
     },
-    gap: () => undefined,
-    dropped: () => undefined,
     ended: () => out.end(),
   });
   return out.response();

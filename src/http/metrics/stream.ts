@@ -27,22 +27,12 @@ const FOLLOWED = [...PASSED, 'job.scheduled', 'job.started', 'job.retrying', 'jo
 
 const MAX_WORKERS = 100;
 
-const RATES = { processed: 'completed', failed: 'failed', enqueued: 'enqueued' } as const satisfies Record<
-  string,
-  Counter
->;
-type Rates = Record<keyof typeof RATES, number>;
+type Rates = Record<'processed' | 'failed' | 'enqueued', number>;
 
 export async function statsStream(c: AppContext) {
   if (c.req.method === 'HEAD') return headersOnly(c);
   const feed = await Feed.open(c.env, {}, { types: FOLLOWED });
-  let numbers: LiveNumbers;
-  try {
-    numbers = new LiveNumbers(c, (await readMetrics(c.env)).queues);
-  } catch (error) {
-    feed.close();
-    throw error;
-  }
+  const numbers = new LiveNumbers(c, (await feed.orClose(readMetrics(c.env))).queues);
   const out = new EventStream(c, {
     beat: () => feed.beat(),
     over: () => {
@@ -74,8 +64,6 @@ export async function statsStream(c: AppContext) {
       const shown = { format: 'flat', types: PASSED } as const;
       out.send(events.flatMap((event) => itemsOf(event, shown)));
     },
-    gap: () => undefined,
-    dropped: () => undefined,
     ended: () => out.end(),
   });
   return out.response();
@@ -179,6 +167,6 @@ class LiveNumbers {
   private count(): Rates {
     const meters = Array.from(this.queues.values(), meterOf);
     const all = (counter: Counter) => meters.reduce((sum, meter) => sum + read(meter, counter), 0);
-    return { processed: all(RATES.processed), failed: all(RATES.failed), enqueued: all(RATES.enqueued) };
+    return { processed: all('completed'), failed: all('failed'), enqueued: all('enqueued') };
   }
 }

@@ -6,7 +6,6 @@ import { Feed } from '../../across/feed/feed';
 import { ENDS } from '../../durable/event-log';
 import { own } from '../../job/own';
 import { placeText, readStreamPlace, type StreamPlace } from '../../job/streams';
-import type { StreamPage } from '../../rpc/workers';
 import { type AppContext, asShown } from '../context';
 import { EventStream, headersOnly } from '../events/event-stream';
 import { callJob, pathParam } from '../request/path';
@@ -22,14 +21,8 @@ export async function followStream(c: AppContext, name: string, asked: StreamPla
   if (c.req.method === 'HEAD') return headersOnly(c);
   const feed = await Feed.open(c.env, { job: pathParam(c, 'id') }, { types: [...ENDS], stream: name });
   let place = lastEvent(c, asked);
-  let page: StreamPage;
   const read = () => callJob(c, (queue, id) => queue.streamPage(id, name, place, PAGE));
-  try {
-    page = await read();
-  } catch (error) {
-    feed.close();
-    throw error;
-  }
+  let page = await feed.orClose(read());
   /** Is there more than was sent? */
   let isBehind = false;
   let wake: (() => void) | undefined;

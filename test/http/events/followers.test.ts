@@ -3,8 +3,9 @@ import { env } from 'cloudflare:workers';
 import { describe, expect, it } from 'vitest';
 import type { Env } from '../../../src/config';
 import type { FollowRequest } from '../../../src/durable/feed-messages';
+import { askToFollow } from '../../../src/durable/followed';
 import { unwrap } from '../../../src/job/errors';
-import { followQueue } from '../../../src/rpc/follow';
+import { queueStub } from '../../../src/rpc/stubs';
 import { until } from '../../support/clock';
 import { TestQueue } from '../../support/queue';
 import { rowsWhile } from '../../support/rows';
@@ -140,7 +141,7 @@ class Raw {
   }
 
   static async follow(queue: string, wanted: FollowRequest = {}): Promise<Raw> {
-    const raw = new Raw(unwrap(await followQueue(env as unknown as Env, queue, wanted)));
+    const raw = new Raw(unwrap(await askToFollow(queueStub(env as unknown as Env, queue), wanted)));
     await until(() => raw.texts.length > 0, 'the first message');
     return raw;
   }
