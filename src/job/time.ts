@@ -61,3 +61,17 @@ export function formatInstant(ms: number): string {
   }
   return last.text;
 }
+
+type WrittenTimes<T> = {
+  [Name in keyof T]: Name extends `${string}_at`
+    ? Exclude<T[Name], number> | (number extends T[Name] ? string : never)
+    : T[Name];
+};
+
+/** Members named `…_at` are epoch milliseconds inside and RFC 3339 on the wire. */
+export const withWrittenTimes = <T extends object>(members: T): WrittenTimes<T> =>
+  Object.fromEntries(
+    Object.entries(members).map(([name, value]) =>
+      name.endsWith('_at') && typeof value === 'number' ? [name, formatInstant(value)] : [name, value],
+    ),
+  ) as WrittenTimes<T>;

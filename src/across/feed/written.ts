@@ -1,6 +1,6 @@
 import type { QueueEvent } from '../../durable/event-log';
 import { STATE_CHANGED } from '../../job/event-types';
-import { formatInstant } from '../../job/time';
+import { formatInstant, withWrittenTimes } from '../../job/time';
 
 type Data = Record<string, unknown>;
 
@@ -32,11 +32,3 @@ function sourceOf({ type, subject, queue }: QueueEvent): string {
   if (queue !== '') return `queues/${queue}`;
   return `${type.startsWith('worker.') ? 'workers' : 'webhooks'}/${subject}`;
 }
-
-/** Members named `…_at` are epoch milliseconds inside and RFC 3339 on the wire. */
-export const withWrittenTimes = (data: Data): Data =>
-  Object.fromEntries(
-    Object.entries(data).map(([name, value]) =>
-      name.endsWith('_at') && typeof value === 'number' ? [name, formatInstant(value)] : [name, value],
-    ),
-  );

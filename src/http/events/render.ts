@@ -1,10 +1,10 @@
 /** Events as streams have them. */
-import { aboutOf, renderEvent, withWrittenTimes } from '../../across/feed/written';
+import { aboutOf, renderEvent } from '../../across/feed/written';
 import type { StreamItem } from '../../contract/event-messages';
 import type { QueueEvent } from '../../durable/event-log';
 import { STATE_CHANGED } from '../../job/event-types';
 import { mintId, routeOf } from '../../job/ids';
-import { formatInstant } from '../../job/time';
+import { formatInstant, withWrittenTimes } from '../../job/time';
 import type { FollowedJob } from '../../rpc/follow';
 import { keyOf } from './on-record';
 

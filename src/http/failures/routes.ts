@@ -11,7 +11,7 @@ import { invalidRequest, notFound } from '../../job/errors';
 import { normaliseMessage } from '../../job/failures/fingerprint';
 import type { JobFilter, Selection } from '../../job/filter';
 import { own } from '../../job/own';
-import { formatInstant } from '../../job/time';
+import { withWrittenTimes } from '../../job/time';
 import { FAILURE_STATES, type FailureState } from '../../rpc/failures';
 import type { BulkAction } from '../../rpc/operations';
 import { operateOn, previewOf } from '../bulk/operate';
@@ -95,8 +95,7 @@ function render(group: FailureGroupAcross): FailureGroup {
     type,
     error: { type: error_type, code, message: normaliseMessage(message) },
     ...{ count, dead, discarded, retrying, queues },
-    first_seen_at: formatInstant(first_seen_at),
-    last_seen_at: formatInstant(last_seen_at),
+    ...withWrittenTimes({ first_seen_at, last_seen_at }),
     sample: { job_id, message },
   };
 }

@@ -1,10 +1,9 @@
 /** What happened to a job: its failed attempts, and its whole story. */
 import { badCursor, decodeCursor, encodeCursor } from '../../across/paging';
 import { history as contract, type JobHistoryEvent } from '../../contract/history';
-import { given } from '../../job/envelope/fields';
 import { unsupported } from '../../job/errors';
 import { failedAttempts, type HistoryEvent, historyOfJob } from '../../job/history';
-import { formatInstant } from '../../job/time';
+import { formatInstant, withWrittenTimes } from '../../job/time';
 import { type AppContext, json } from '../context';
 import { envelopeOf } from '../jobs/render';
 import { pagination, readPaging } from '../request/pagination';
@@ -28,14 +27,9 @@ async function retries(c: AppContext) {
   const view = await callJob(c, (queue, id) => queue.get(id));
   return json(c, {
     job_id: view.record.id,
-    retries: failedAttempts(view.record).map(({ attempt, state, error, started_at, failed_at, next_retry_at }) => ({
-      attempt,
-      state,
-      error,
-      started_at: given(started_at, formatInstant) ?? null,
-      failed_at: formatInstant(failed_at),
-      next_retry_at: given(next_retry_at, formatInstant) ?? null,
-    })),
+    retries: failedAttempts(view.record).map((attempt) =>
+      withWrittenTimes({ started_at: null, next_retry_at: null, ...attempt }),
+    ),
     policy: envelopeOf(c, view).retry_effective ?? {},
   });
 }

@@ -10,7 +10,7 @@ import { isUuidV7 } from '../../job/ids';
 import { driftOf } from '../../job/log';
 import type { JobRecord, JobView } from '../../job/record';
 import { parseSteps } from '../../job/steps';
-import { formatInstant } from '../../job/time';
+import { formatInstant, withWrittenTimes } from '../../job/time';
 import { type Attempt, attemptsOf, type TimelineEntry, timelineOf } from '../../job/timeline';
 import type { JobStory } from '../../rpc/queue';
 import type { AppContext } from '../context';
@@ -53,9 +53,8 @@ export async function storyMembers(c: AppContext, story: JobStory): Promise<cont
 
 const workflowIn = (value: unknown) => (isObject(value) ? (value as contract.JobStory['workflow'] & {}) : undefined);
 
-const renderAttempt = ({ started_at, ended_at, error, ...attempt }: Attempt) => ({
-  ...attempt,
-  ...defined({ started_at: given(started_at, formatInstant), ended_at: given(ended_at, formatInstant) }),
+const renderAttempt = ({ error, ...attempt }: Attempt) => ({
+  ...withWrittenTimes(attempt),
   ...(error && { error: renderError(error) }),
 });
 

@@ -13,9 +13,9 @@ import {
 import { forgetKeys } from '../../across/known-keys';
 import * as contract from '../../contract/keys';
 import { within } from '../../job/bounds';
-import { defined, given } from '../../job/envelope/fields';
+import { defined } from '../../job/envelope/fields';
 import { notFound, refusal, unwrap } from '../../job/errors';
-import { formatInstant } from '../../job/time';
+import { formatInstant, withWrittenTimes } from '../../job/time';
 import { directoryObject } from '../../rpc/stubs';
 import { type AppContext, type Caller, json, noContent, unredacted } from '../context';
 import { readBody, readOptionalBody } from '../request/body';
@@ -113,13 +113,11 @@ function shownOnce<Status extends 200 | 201 = 200>(
 }
 
 function render({ id, name, scopes, bounds, rate, former = [], ...key }: KeyRecord): contract.ApiKey {
+  const { created_at, created_by = null, expires_at = null, used_at = null } = key;
   const last = former.at(-1)?.until;
   return {
     ...{ id, name, role: roleOf(scopes), scopes, ...bounds, ...defined({ rate }) },
-    created_at: formatInstant(key.created_at),
-    created_by: key.created_by ?? null,
-    expires_at: given(key.expires_at, formatInstant) ?? null,
-    used_at: given(key.used_at, formatInstant) ?? null,
+    ...withWrittenTimes({ created_at, created_by, expires_at, used_at }),
     ...(last !== undefined && last > Date.now() && { former_until: formatInstant(last) }),
   };
 }

@@ -9,7 +9,7 @@ import {
 } from '../../across/targets';
 import * as contract from '../../contract/targets';
 import { defined, given } from '../../job/envelope/fields';
-import { formatInstant } from '../../job/time';
+import { formatInstant, withWrittenTimes } from '../../job/time';
 import type { TargetView } from '../../rpc/targets';
 import { type AppContext, json } from '../context';
 import { readPaging } from '../request/pagination';
@@ -82,9 +82,4 @@ const renderInQueue = ({ queue, state, asked_at, types, ...view }: TargetInQueue
 });
 
 const troubleOf = ({ since, last_tried_at, last_error, next_try_at }: Omit<TargetView, 'state'>): contract.Trouble =>
-  defined({
-    since: given(since, formatInstant),
-    last_tried_at: given(last_tried_at, formatInstant),
-    last_error,
-    next_try_at: given(next_try_at, formatInstant),
-  });
+  defined(withWrittenTimes({ since: given(since, formatInstant), last_tried_at, last_error, next_try_at }));

@@ -14,7 +14,7 @@ import { parseParts, parseReport } from '../../job/envelope/json';
 import { MAX_ENVELOPE_BYTES } from '../../job/envelope/names';
 import { invalidRequest, refusal, unwrap } from '../../job/errors';
 import { jsonOrText } from '../../job/text';
-import { formatInstant } from '../../job/time';
+import { withWrittenTimes } from '../../job/time';
 import { type Directive, readHeartbeat, renderHeartbeat } from '../../job/worker/heartbeat';
 import { readConnection, SUBPROTOCOL } from '../../job/worker/socket';
 import type { WorkerView } from '../../rpc/directory';
@@ -110,18 +110,16 @@ async function health(c: AppContext) {
   return json(c, { worker_id, ...rest, state, healthy }, healthy ? 200 : 503, healthy ? {} : { 'Retry-After': '5' });
 }
 
-export function renderWorker({ labels, started_at, last_heartbeat_at, ...worker }: WorkerView): contract.WorkerStatus {
-  const seen = formatInstant(last_heartbeat_at);
+export function renderWorker({ labels, ...worker }: WorkerView): contract.WorkerStatus {
+  const seen = withWrittenTimes(worker);
   return {
     hostname: null,
     pid: null,
     queues: [],
     concurrency: null,
     version: null,
-    ...worker,
-    started_at: formatInstant(started_at),
-    last_heartbeat_at: seen,
-    last_heartbeat: seen,
+    ...seen,
+    last_heartbeat: seen.last_heartbeat_at,
     metadata: labels === undefined ? {} : { labels },
   };
 }
@@ -149,12 +147,7 @@ async function quiet(c: AppContext) {
   return json(c, renderWorker(await knownWorker(c.env, id)));
 }
 
-const renderLeased = ({ started_at, lease_expires_at, ...job }: LeasedJob): contract.LeasedJob => ({
-  ...job,
-  state: 'active',
-  started_at: formatInstant(started_at),
-  lease_expires_at: formatInstant(lease_expires_at),
-});
+const renderLeased = (job: LeasedJob): contract.LeasedJob => ({ ...withWrittenTimes(job), state: 'active' });
 
 /** Answers `POST /workers/report`: 207 when some reports were refused. */
 export async function reportMany(c: AppContext) {
