@@ -121,21 +121,17 @@ class ProducerSocket {
   }
 
   async #connect(): Promise<void> {
-    if (this.#isOpening || this.#isClosed || !this.#redial.mayTry) return;
+    if (this.#isOpening || this.#isClosed) return;
     this.#isOpening = true;
     const query = new URLSearchParams({ queue: this.queue, worker_id: this.options.id });
-    try {
+    const nothing = () => undefined;
+    const ignored = { jobs: nothing, taken: nothing, directive: nothing, refused: nothing };
+    this.#channel = await this.#redial.open(async () => {
       const socket = await this.options.dial(`/workers/socket?${query}`, PROTOCOL);
-      const nothing = () => undefined;
-      const ignored = { jobs: nothing, taken: nothing, directive: nothing, refused: nothing };
-      this.#channel = new WorkerChannel(socket, { ...ignored, lost: () => this.#redial.lost() });
-      this.#redial.opened();
-      if (this.#isClosed) this.#channel.close();
-    } catch {
-      this.#redial.failed();
-    } finally {
-      this.#isOpening = false;
-    }
+      return new WorkerChannel(socket, { ...ignored, lost: () => this.#redial.lost() });
+    });
+    this.#isOpening = false;
+    if (this.#isClosed) this.#channel?.close();
   }
 
   async close(): Promise<void> {

@@ -19,17 +19,18 @@ export class Redial {
   readonly #retries = new Backoff(FIRST_RETRY_MS, LONGEST_RETRY_MS);
   readonly #pauses = new Backoff(FIRST_PAUSE_MS, LONGEST_PAUSE_MS);
 
-  get mayTry(): boolean {
-    return Date.now() >= this.#nextTry;
-  }
-
-  opened(): void {
-    this.#openedAt = Date.now();
-    this.#nextTry = 0;
-  }
-
-  failed(): void {
-    this.#nextTry = Date.now() + this.#retries.next();
+  /** Connects, unless that was tried a short time ago. @param dial undefined: there can be no connection */
+  async open<T>(dial: () => Promise<T | undefined>): Promise<T | undefined> {
+    if (Date.now() < this.#nextTry) return undefined;
+    try {
+      const connection = await dial();
+      this.#openedAt = Date.now();
+      this.#nextTry = connection ? 0 : Number.POSITIVE_INFINITY;
+      return connection;
+    } catch {
+      this.#nextTry = Date.now() + this.#retries.next();
+      return undefined;
+    }
   }
 
   never(): void {

@@ -60,27 +60,22 @@ export class SocketKeeper {
   }
 
   async connect(): Promise<void> {
-    if (this.isOpen || this.#closed.signal.aborted || !this.#redial.mayTry) return;
-    try {
-      const channel = await this.worker.openLine(this.queue, this.host.wanted(), {
-        jobs: (jobs) => this.#arriving.take(jobs),
-        taken: (jobId, why) => this.host.taken(jobId, why),
-        directive: (state) => this.host.directive(state),
-        refused: (error) => void this.#refused(error),
-        lost: () => {
-          this.#arriving.flush();
-          this.#redial.lost();
-          this.host.changed();
-        },
-      });
-      if (this.#closed.signal.aborted) channel?.close();
-      this.#channel = channel;
-      this.#ready = 0;
-      if (channel) this.#redial.opened();
-      else this.#redial.never();
-    } catch {
-      this.#redial.failed();
-    }
+    if (this.isOpen || this.#closed.signal.aborted) return;
+    const events: QueueSocketEvents = {
+      jobs: (jobs) => this.#arriving.take(jobs),
+      taken: (jobId, why) => this.host.taken(jobId, why),
+      directive: (state) => this.host.directive(state),
+      refused: (error) => void this.#refused(error),
+      lost: () => {
+        this.#arriving.flush();
+        this.#redial.lost();
+        this.host.changed();
+      },
+    };
+    const channel = await this.#redial.open(() => this.worker.openLine(this.queue, this.host.wanted(), events));
+    if (this.#closed.signal.aborted) channel?.close();
+    this.#channel = channel;
+    this.#ready = 0;
   }
 
   take(more: number): void {
