@@ -35,11 +35,11 @@ export function exposition({ queues, total, workers, at }: Reading, grouped: rea
   const counted = (of: Counter) => types.map(({ labels, meter }) => [labels, read(meter, of)] as const);
   const ofQueues = (value: (queue: QueueReading) => number) =>
     queues.map((one) => [{ queue: one.queue }, value(one)] as const);
-  out.gauge('ojs_up', 'The server answers.', [[{}, 1]]);
+  out.family('ojs_up', 'The server answers.', [[{}, 1]]);
   for (const [name, help, counter] of COUNTED) {
-    out.counter(`ojs_job_${name}_total`, help, counted(counter));
+    out.family(`ojs_job_${name}_total`, help, counted(counter));
   }
-  out.counter('ojs_job_attempts_failed_total', 'Failed attempts, whether retried or not.', counted('failed'));
+  out.family('ojs_job_attempts_failed_total', 'Failed attempts, whether retried or not.', counted('failed'));
   out.histogram(
     'ojs_job_duration_seconds',
     'Run time of attempts, by outcome.',
@@ -53,57 +53,57 @@ export function exposition({ queues, total, workers, at }: Reading, grouped: rea
     'Time that jobs were available before their first attempt.',
     types.map(({ labels, meter }) => [labels, histogramOf(meter, 'queue_time')]),
   );
-  out.gauge(
+  out.family(
     'ojs_queue_depth',
     'Jobs in each state.',
     queues.flatMap(({ queue, counts }) => JOB_STATES.map((state) => [{ queue, state }, counts[state]] as const)),
   );
-  out.gauge(
+  out.family(
     'ojs_queue_dead_letters',
     'Dead letters, a part of the discarded jobs.',
     ofQueues(({ dead }) => dead),
   );
-  out.gauge(
+  out.family(
     'ojs_queue_paused',
     '1 if the queue is paused.',
     ofQueues(({ paused }) => (paused ? 1 : 0)),
   );
-  out.gauge(
+  out.family(
     'ojs_queue_oldest_available_age_seconds',
     'Waiting time of the job that became available first; 0 when none waits.',
     ofQueues(({ oldest_available_at: since }) => (since === null ? 0 : Math.max(0, at - since) / 1000)),
   );
-  out.gauge(
+  out.family(
     'ojs_push_target_suspended',
     '1 if a target is not called because the last calls failed.',
     queues.flatMap(({ queue, suspended_targets }) =>
       suspended_targets.map((target) => [{ queue, target }, 1] as const),
     ),
   );
-  out.counter(
+  out.family(
     'ojs_queue_rows_written_total',
     'Rows written by a queue, for each type and for itself.',
     queues.flatMap(({ queue, totals }) =>
       totals.map(([type, meter]: [string, Meter]) => [{ queue, type }, read(meter, 'rows')] as const),
     ),
   );
-  out.counter(
+  out.family(
     'ojs_queue_rows_dollars_total',
     'List price of these rows, in US dollars.',
     ofQueues(({ totals }) => dollarsOf(totals.reduce((sum, [, meter]) => sum + read(meter, 'rows'), 0))),
   );
-  out.counter(
+  out.family(
     'ojs_events_dropped_total',
     'Events not sent to followers of a queue because there were too many.',
     ofQueues(({ events_dropped }) => events_dropped),
   );
   if (grouped.length > 0) {
-    out.gauge('ojs_group_waiting', 'Jobs of a group that are available.', ofGroups(grouped, 'waiting'));
-    out.gauge('ojs_group_running', 'Attempts of a group that run.', ofGroups(grouped, 'running'));
+    out.family('ojs_group_waiting', 'Jobs of a group that are available.', ofGroups(grouped, 'waiting'));
+    out.family('ojs_group_running', 'Attempts of a group that run.', ofGroups(grouped, 'running'));
   }
-  out.gauge('ojs_queues', 'Queues that exist.', [[{}, total]]);
-  out.gauge('ojs_workers_active', 'Workers that pull and are alive.', [[{}, workers.total - workers.stale]]);
-  out.gauge('ojs_workers_stale', 'Workers without a recent heartbeat.', [[{}, workers.stale]]);
+  out.family('ojs_queues', 'Queues that exist.', [[{}, total]]);
+  out.family('ojs_workers_active', 'Workers that pull and are alive.', [[{}, workers.total - workers.stale]]);
+  out.family('ojs_workers_stale', 'Workers without a recent heartbeat.', [[{}, workers.stale]]);
   return out.text();
 }
 
@@ -117,12 +117,10 @@ const ofGroups = (grouped: readonly QueueGroups[], member: 'waiting' | 'running'
 class Exposition {
   private readonly lines: string[] = [];
 
-  gauge(name: string, help: string, samples: readonly (readonly [Labels, number])[]): void {
-    this.family(name, help, 'gauge', samples);
-  }
-
-  counter(name: string, help: string, samples: readonly (readonly [Labels, number])[]): void {
-    this.family(name, help, 'counter', samples);
+  /** Counters have names that end in `_total`; all others are gauges. */
+  family(name: string, help: string, samples: readonly (readonly [Labels, number])[]): void {
+    this.head(name, help, name.endsWith('_total') ? 'counter' : 'gauge');
+    for (const [labels, value] of samples) this.sample(name, labels, value);
   }
 
   /** @param histograms in ms; written in seconds, and empty ones are left out */
@@ -145,11 +143,6 @@ class Exposition {
 
   text(): string {
     return `${this.lines.join('\n')}\n`;
-  }
-
-  private family(name: string, help: string, kind: string, samples: readonly (readonly [Labels, number])[]): void {
-    this.head(name, help, kind);
-    for (const [labels, value] of samples) this.sample(name, labels, value);
   }
 
   private head(name: string, help: string, kind: string): void {

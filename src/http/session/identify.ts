@@ -15,6 +15,7 @@ import { readAccess, readLogin } from '../../config';
 import { hexOf, sha256Of } from '../../job/bytes';
 import { defined } from '../../job/envelope/fields';
 import { type ApiError, refusal } from '../../job/errors';
+import { getOrInsert } from '../../job/get-or-insert';
 import type { AppContext, Caller } from '../context';
 import { mountPrefix } from '../request/path';
 import { ADMIN_PREFIX } from '../route';
@@ -150,11 +151,8 @@ interface Known {
 
 const known = new WeakMap<readonly ApiKey[], Promise<Known[]>>();
 
-function knownKeys(keys: readonly ApiKey[]): Promise<Known[]> {
-  const callers = known.get(keys) ?? Promise.all(keys.map(knownBy));
-  known.set(keys, callers);
-  return callers;
-}
+const knownKeys = (keys: readonly ApiKey[]): Promise<Known[]> =>
+  getOrInsert(known, keys, () => Promise.all(keys.map(knownBy)));
 
 export const isKey = async (c: AppContext, text: string): Promise<boolean> =>
   (await callerWith(readAccess(c.env).apiKeys, text)) !== undefined;
