@@ -2,6 +2,7 @@
 import { BOUNDS, type Bounds, readBounds } from '../job/bounds';
 import { apiErrorData, invalidConfiguration } from '../job/errors';
 import { didYouMean } from '../job/near-miss';
+import { orThrow } from '../job/thrown';
 
 /**
  * Scopes of API keys. Keys without `data:reveal` see redacted payloads (`redaction.ts`). `metrics:read`: for scrapers.
@@ -89,18 +90,10 @@ function readPlain(text: string): ApiKey[] {
 }
 
 function readList(text: unknown): ApiKey[] {
-  const list = parsed(text);
+  const notJson = () => wrong('is not valid JSON');
+  const list: unknown = typeof text === 'string' ? orThrow(() => JSON.parse(text), notJson) : text;
   if (!Array.isArray(list)) throw wrong('must be a JSON array or a list of keys');
   return list.map(readKey);
-}
-
-function parsed(text: unknown): unknown {
-  if (typeof text !== 'string') return text;
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw wrong('is not valid JSON');
-  }
 }
 
 function readKey(entry: unknown, index: number): ApiKey {

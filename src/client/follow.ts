@@ -1,5 +1,5 @@
 import type { FeedEvent } from '../contract/event-messages';
-import { messageOf } from '../job/thrown';
+import { messageOf, orThrow } from '../job/thrown';
 import { AbortedError, aborted, NotFoundError, TocsinError, unanswered } from '../producer/errors';
 import { type Named, named } from '../producer/names';
 import { malformed } from './answers';
@@ -120,13 +120,11 @@ function pathOf({ after: _, ...conditions }: FollowQuery): string {
   return `/events/stream?${parameters}`;
 }
 
-function eventOf(data: string): QueueEvent {
-  try {
-    return named(JSON.parse(data)) as QueueEvent;
-  } catch {
-    throw malformed('an event');
-  }
-}
+const eventOf = (data: string): QueueEvent =>
+  orThrow(
+    () => named(JSON.parse(data)) as QueueEvent,
+    () => malformed('an event'),
+  );
 
 /** Has it come before? Messages about the stream never repeat. @param seen ids and keys so far */
 function isRepeated({ id: place, type, data }: QueueEvent, seen: Set<string>): boolean {

@@ -1,4 +1,5 @@
 /** Reading an output stream of a job. */
+import { orThrow } from '../job/thrown';
 import { malformed, member } from './answers';
 import type { StreamMessage } from './event-stream';
 import { type Following, type FollowOptions, received } from './follow';
@@ -88,10 +89,8 @@ export class JobStream<T = unknown> implements AsyncIterable<StreamChunk<T>> {
   }
 }
 
-function chunkIn(data: string): unknown {
-  try {
-    return member(JSON.parse(data), 'chunk');
-  } catch {
-    throw malformed('a chunk');
-  }
-}
+const chunkIn = (data: string): unknown =>
+  orThrow(
+    () => member(JSON.parse(data), 'chunk'),
+    () => malformed('a chunk'),
+  );

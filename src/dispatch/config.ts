@@ -19,6 +19,7 @@ import { readMembers } from '../job/envelope/members';
 import { isQueueName } from '../job/envelope/names';
 import { invalidConfiguration, outcomeOf } from '../job/errors';
 import { own } from '../job/own';
+import { orThrow } from '../job/thrown';
 import { UNDO_SUFFIX } from '../job/undo-names';
 import { Remote } from './remote';
 import { readSigning, type Wrong } from './signing';
@@ -122,14 +123,8 @@ function newId(name: string, known: Iterable<TargetConfig>): string {
 
 function asTable(handlers: unknown): Record<string, unknown> {
   if (handlers === undefined || handlers === null || handlers === '') return {};
-  let table = handlers;
-  if (typeof handlers === 'string') {
-    try {
-      table = JSON.parse(handlers);
-    } catch {
-      throw wrong('is not valid JSON');
-    }
-  }
+  const notJson = () => wrong('is not valid JSON');
+  const table: unknown = typeof handlers === 'string' ? orThrow(() => JSON.parse(handlers), notJson) : handlers;
   if (typeof table !== 'object' || table === null || Array.isArray(table)) throw wrong('must be a table');
   return table as Record<string, unknown>;
 }

@@ -1,6 +1,7 @@
 /** The handlers of a Worker by job type, checked when the module loads, so that a mistake stops the deploy. */
 import { isJobType } from '../job/envelope/names';
 import { fnv1a } from '../job/fnv';
+import { orThrow } from '../job/thrown';
 import { UNDO_SUFFIX } from '../job/undo-names';
 import type { RetryPolicy } from '../job/wire';
 import { DEFAULT_NAMES, type EnqueueDefaults } from '../producer/defaults';
@@ -205,20 +206,12 @@ function retryOf(
     if (!POLICY_FIELDS.includes(wireName(name)))
       throw wrong(type, `has an unknown field ${JSON.stringify(name)} in retry`);
   }
-  const policy = policyOf(type, retry);
+  const notJson = () => wrong(type, 'has a retry policy that is not JSON');
+  const policy: RetryPolicy = orThrow(() => JSON.parse(JSON.stringify(wired(retry))), notJson);
   if (maxAttempts !== undefined && policy.max_attempts !== undefined) {
     throw wrong(type, 'has maxAttempts and retry.maxAttempts; keep one');
   }
   return { policy };
-}
-
-/** The policy as the queue reads it. */
-function policyOf(type: string, retry: Record<string, unknown>): RetryPolicy {
-  try {
-    return JSON.parse(JSON.stringify(wired(retry)));
-  } catch {
-    throw wrong(type, 'has a retry policy that is not JSON');
-  }
 }
 
 function defaultsOf(type: string, given: unknown): EnqueueDefaults | undefined {

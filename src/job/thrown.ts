@@ -43,3 +43,12 @@ function textOf(value: unknown): string {
 export function ignoreRejection(returned: unknown): void {
   if (isA(returned, Promise)) safely(() => returned.catch(() => undefined), undefined);
 }
+
+/** What `read` gives. @param otherwise what is thrown in the place of whatever it throws */
+export function orThrow<T>(read: () => T, otherwise: () => Error): T {
+  try {
+    return read();
+  } catch {
+    throw otherwise();
+  }
+}

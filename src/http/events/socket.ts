@@ -26,6 +26,7 @@ import { closeSocket, sendTo } from '../../durable/upgrade';
 import { invalidPayload, invalidRequest } from '../../job/errors';
 import { own } from '../../job/own';
 import { TERMINAL_STATES } from '../../job/states';
+import { orThrow } from '../../job/thrown';
 import { type AppContext, asShown } from '../context';
 import { offeredProtocols, switched } from '../request/upgrade';
 import { hasEnded } from '../session/identify';
@@ -236,12 +237,8 @@ class Subscriber {
 function read(data: unknown): Message {
   if (typeof data !== 'string') throw invalidPayload('Send one JSON object as text.');
   if (data.length > MAX_MESSAGE) throw invalidPayload(`A message has at most ${MAX_MESSAGE} characters.`);
-  let message: unknown;
-  try {
-    message = JSON.parse(data);
-  } catch {
-    throw invalidPayload('The message is not valid JSON.');
-  }
+  const notJson = () => invalidPayload('The message is not valid JSON.');
+  const message: unknown = orThrow(() => JSON.parse(data), notJson);
   if (typeof message === 'object' && message !== null && !Array.isArray(message)) return message as Message;
   throw invalidPayload('Send one JSON object.');
 }

@@ -7,6 +7,7 @@ import { isObject, readName, readObject, readWord } from '../../job/envelope/fie
 import { ApiError, invalidPayload, invalidRequest, refusal, unsupported } from '../../job/errors';
 import { MAX_GROUP_LENGTH, readGroupChange } from '../../job/group';
 import { own } from '../../job/own';
+import { orThrow } from '../../job/thrown';
 import type { ImportPart } from '../../rpc/export';
 import type { CronDefinition } from '../../schedules/definition';
 import { changed } from '../../settings';
@@ -175,16 +176,10 @@ function refusalOf({ message, line, versions }: FileError): ApiError {
 async function* textOf(body: ReadableStreamDefaultReader<Uint8Array> | undefined): AsyncGenerator<string> {
   if (!body) return;
   const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false });
-  const decode = (chunk?: Uint8Array) => {
-    try {
-      return decoder.decode(chunk, { stream: chunk !== undefined });
-    } catch {
-      throw invalidPayload('The body is not valid UTF-8.');
-    }
-  };
+  const notUtf8 = () => invalidPayload('The body is not valid UTF-8.');
   for (;;) {
     const { value, done } = await body.read();
-    yield decode(value);
+    yield orThrow(() => decoder.decode(value, { stream: !done }), notUtf8);
     if (done) return;
   }
 }

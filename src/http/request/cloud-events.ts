@@ -6,6 +6,7 @@ import { isObject } from '../../job/envelope/fields';
 import { MAX_ENVELOPE_BYTES } from '../../job/envelope/names';
 import { invalidPayload, invalidRequest } from '../../job/errors';
 import { quote } from '../../job/text';
+import { orThrow } from '../../job/thrown';
 import type { AppContext } from '../context';
 import { type JsonObject, MAX_BATCH_BYTES, mediaTypeOf, readJson } from './body';
 
@@ -66,10 +67,8 @@ async function readBinary(c: AppContext): Promise<JsonObject> {
 }
 
 /** Characters beyond ASCII are percent-encoded in headers. */
-function decode(header: string, value: string): string {
-  try {
-    return decodeURIComponent(value.replaceAll(/%(?![0-9a-fA-F]{2})/g, '%25'));
-  } catch {
-    throw invalidRequest(header, `${header} is not valid percent-encoded UTF-8.`);
-  }
-}
+const decode = (header: string, value: string): string =>
+  orThrow(
+    () => decodeURIComponent(value.replaceAll(/%(?![0-9a-fA-F]{2})/g, '%25')),
+    () => invalidRequest(header, `${header} is not valid percent-encoded UTF-8.`),
+  );

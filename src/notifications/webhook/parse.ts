@@ -17,6 +17,7 @@ import { invalidRequest } from '../../job/errors';
 import { MAX_GROUP_LENGTH } from '../../job/group';
 import { own } from '../../job/own';
 import { quote } from '../../job/text';
+import { orThrow } from '../../job/thrown';
 import { type UnknownMembers, withoutEffect } from '../../job/unknown-members';
 import { EVENT_MEMBERS, pathsIn, type WebhookForm } from './form';
 import { typesSubscribed, WEBHOOK_EVENTS, type WebhookFilter, type WebhookMembers } from './subscription';
@@ -182,7 +183,8 @@ export function readForm(body: Record<string, unknown>): WebhookForm | null | un
 }
 
 function readTemplate(given: unknown, field: string): unknown {
-  const template = typeof given === 'string' ? parsed(given, field) : given;
+  const notJson = () => invalidRequest(field, `${field} must be JSON. ${HOW_TO_QUOTE}`);
+  const template: unknown = typeof given === 'string' ? orThrow(() => JSON.parse(given), notJson) : given;
   if (typeof template !== 'object' || template === null) {
     throw invalidRequest(field, `${field} must be a JSON object or array, or the text of one.`);
   }
@@ -200,11 +202,4 @@ function readTemplate(given: unknown, field: string): unknown {
   return template;
 }
 
-function parsed(text: string, field: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    const hint = 'Write placeholders within quotes: a string that is only a placeholder becomes the value itself.';
-    throw invalidRequest(field, `${field} must be JSON. ${hint}`);
-  }
-}
+const HOW_TO_QUOTE = 'Write placeholders within quotes: a string that is only a placeholder becomes the value itself.';
