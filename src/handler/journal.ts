@@ -1,4 +1,5 @@
 /** The log lines of a run that its queue does not have yet: the last ones, within bounds. */
+import { safely } from '../job/thrown';
 import type { JobLogLine } from '../job/wire';
 import type { LogLevel } from './log';
 import { clip } from './text';
@@ -51,10 +52,7 @@ export function logEntry(at: number, level: LogLevel, message: unknown, fields: 
 }
 
 function bounded(fields: Record<string, unknown>): Record<string, unknown> {
-  try {
-    const json = JSON.stringify(fields);
-    return json.length > MAX_FIELDS ? { truncated: true, original_length: json.length } : JSON.parse(json);
-  } catch {
-    return { truncated: true, reason: 'not JSON' };
-  }
+  const json = safely(() => JSON.stringify(fields), undefined);
+  if (json === undefined) return { truncated: true, reason: 'not JSON' };
+  return json.length > MAX_FIELDS ? { truncated: true, original_length: json.length } : JSON.parse(json);
 }

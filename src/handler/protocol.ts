@@ -1,6 +1,7 @@
 /** The requests that a queue sends and the answers that it expects (push delivery): parsing and writing, no running. */
 import type { Progress } from '../job/attempt/notes';
 import { textOf } from '../job/own';
+import { safely } from '../job/thrown';
 import type { RunRequest } from '../job/wire';
 import { named } from '../producer/names';
 import type { Failure } from './failure';
@@ -125,13 +126,7 @@ function read(
 }
 
 /** The value, or undefined where the text is not JSON. */
-export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
+export const parseJson = (text: string): unknown => safely(() => JSON.parse(text), undefined);
 
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);

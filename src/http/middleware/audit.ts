@@ -8,6 +8,7 @@
 import { withoutSecrets } from '../../access/secrets';
 import { defined, isObject } from '../../job/envelope/fields';
 import { cut } from '../../job/text';
+import { safely } from '../../job/thrown';
 import type { AuditEntry } from '../../rpc/audit';
 import { directoryObject } from '../../rpc/stubs';
 import { describeWrite } from '../audit/entry';
@@ -70,9 +71,8 @@ function entryOf(c: AppContext, action: string, status: number, secrets: Rules['
 /** A header holds Latin letters alone; others come percent-encoded. */
 function reasonIn(header: string | undefined): string | null {
   if (header === undefined || header.trim() === '') return null;
-  try {
-    return cut(decodeURIComponent(header), MAX_REASON);
-  } catch {
-    return cut(header, MAX_REASON);
-  }
+  return cut(
+    safely(() => decodeURIComponent(header), header),
+    MAX_REASON,
+  );
 }

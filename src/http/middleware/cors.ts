@@ -4,6 +4,7 @@
  */
 import { type Access, readAccess, readTokens } from '../../config';
 import { refusal } from '../../job/errors';
+import { safely } from '../../job/thrown';
 import { type AppContext, respond } from '../context';
 import type { Check, Rules } from '../route';
 import { isOwnOrigin } from '../session/identify';
@@ -75,19 +76,9 @@ function readers(c: AppContext, rules: Rules): string | undefined {
 /** Is it judged by a token? Before such a request a browser asks, without the token. */
 function bringsToken(c: AppContext, { token }: Rules): boolean {
   if (!token) return false;
-  try {
-    const isAsked = c.req.method === 'OPTIONS' && /\bauthorization\b/i.test(c.req.header(ASKED_HEADERS) ?? '');
-    return isAsked ? readTokens(c.env).secrets.length > 0 : tokenIn(c) !== undefined;
-  } catch {
-    return false;
-  }
+  const isAsked = c.req.method === 'OPTIONS' && /\bauthorization\b/i.test(c.req.header(ASKED_HEADERS) ?? '');
+  return safely(() => (isAsked ? readTokens(c.env).secrets.length > 0 : tokenIn(c) !== undefined), false);
 }
 
 /** Undefined when the variables cannot be read: then only the probes are served, and every caller gets that error. */
-function accessTo(c: AppContext): Access | undefined {
-  try {
-    return readAccess(c.env);
-  } catch {
-    return undefined;
-  }
-}
+const accessTo = (c: AppContext): Access | undefined => safely(() => readAccess(c.env), undefined);

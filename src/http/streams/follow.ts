@@ -6,6 +6,7 @@ import { Feed } from '../../across/feed/feed';
 import { ENDS } from '../../durable/event-log';
 import { own } from '../../job/own';
 import { placeText, readStreamPlace, type StreamPlace } from '../../job/streams';
+import { safely } from '../../job/thrown';
 import { type AppContext, asShown } from '../context';
 import { EventStream, headersOnly } from '../events/event-stream';
 import { callJob, pathParam } from '../request/path';
@@ -91,9 +92,5 @@ export async function followStream(c: AppContext, name: string, asked: StreamPla
 function lastEvent(c: AppContext, asked: StreamPlace | undefined): StreamPlace | undefined {
   const header = c.req.header('Last-Event-ID');
   if (!header) return asked;
-  try {
-    return readStreamPlace(header, 'Last-Event-ID');
-  } catch {
-    return { run: 0, n: 0 };
-  }
+  return safely(() => readStreamPlace(header, 'Last-Event-ID'), { run: 0, n: 0 });
 }
