@@ -278,7 +278,7 @@ describe('the documents list every member of', () => {
   it('the options of a worker that runs', () => {
     const text = section('docs/start/workers.md', '### Options of run');
     // It is an option of the worker itself, and counts for how it runs.
-    same(without(firstColumn(text), 'visibilityTimeoutMs'), membersOf('client/run.ts', 'RunOptions'));
+    same(without(firstColumn(text), 'visibilityTimeoutMs'), membersOf('client/pull-types.ts', 'RunOptions'));
   });
 
   it('what a handler gets', () => {
