@@ -95,8 +95,7 @@ export function createRequests(
         isDone: (error) => error instanceof NotFoundError,
         read: async () => undefined,
       }),
-    waitFor: async (what, options, ask) => {
-      const { timeoutMs: limit = 60_000 } = options;
+    waitFor: async (what, { timeoutMs: limit = 60_000 }, ask) => {
       const deadline = now() + limit;
       for (let look = 0; ; look++) {
         const asked = now();

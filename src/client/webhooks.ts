@@ -75,10 +75,8 @@ export function createWebhooks(requests: Requests): Webhooks {
 }
 
 /** All other names are single words, and those in `metadata` and templates are the user's. */
-const bodyOf = (content: Partial<WebhookOptions> & { secret?: string | undefined }): string => {
-  const { routingKey, ...rest } = content;
-  return JSON.stringify({ ...rest, routing_key: routingKey });
-};
+const bodyOf = ({ routingKey, ...rest }: Partial<WebhookOptions> & { secret?: string | undefined }): string =>
+  JSON.stringify({ ...rest, routing_key: routingKey });
 
 const webhookIn = (answer: unknown) => shaped<Webhook>(member(answer, 'subscription'), 'id', 'the subscription');
 
