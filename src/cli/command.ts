@@ -7,13 +7,12 @@ import { jsonText, printable, type Terminal } from './output';
 
 export type Session = ReturnType<typeof session>;
 
-export function remote(name: string, description: string): Command {
-  return new Command(name)
+export const remote = (name: string, description: string): Command =>
+  new Command(name)
     .description(description)
     .option('--url <url>', 'address of the queue (TOCSIN_URL; default http://localhost:8787)')
     .option('--key <key>', 'API key (TOCSIN_KEY)')
     .option('--json', 'print JSON');
-}
 
 export function session(terminal: Terminal, options: ConnectionOptions) {
   const endpoint = endpointOf(options, terminal.env);
@@ -35,9 +34,8 @@ export function print(terminal: Terminal, json: boolean | undefined, value: obje
 }
 
 /** What the server has warned of since the last line of JSON, as a member of the next one. */
-export function warningsOf({ warnings }: Terminal): { warnings?: string[] } {
-  return warnings.length > 0 ? { warnings: warnings.splice(0) } : {};
-}
+export const warningsOf = ({ warnings }: Terminal): { warnings?: string[] } =>
+  warnings.length > 0 ? { warnings: warnings.splice(0) } : {};
 
 type Read = (text: string, before?: never) => unknown;
 

@@ -18,9 +18,8 @@ export class CliError extends Error {
   }
 }
 
-export function usageError(message: string, hint?: string): CliError {
-  return new CliError(message, hint, 'usage', EXIT.usage);
-}
+export const usageError = (message: string, hint?: string): CliError =>
+  new CliError(message, hint, 'usage', EXIT.usage);
 
 /** Why a file could not be written, in words; anything else as it is. */
 export function notWritten(path: string, error: unknown): unknown {
@@ -108,12 +107,11 @@ export function makeFolder(path: string, mode?: number): void {
 }
 
 /** What is read, or `none` where there is no such thing. */
-export async function orNone<T, N>(reading: Promise<T>, none: N): Promise<T | N> {
-  return await reading.catch((error: unknown) => {
+export const orNone = async <T, N>(reading: Promise<T>, none: N): Promise<T | N> =>
+  await reading.catch((error: unknown) => {
     if (error instanceof NotFoundError) return none;
     throw error;
   });
-}
 
 function fileCause(error: unknown): string | undefined {
   const { code = '', syscall } = error as NodeJS.ErrnoException;

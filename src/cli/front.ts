@@ -110,9 +110,8 @@ function headersOf({ rawHeaders, headers, method = 'GET', socket }: IncomingMess
   return passed;
 }
 
-function withoutDropped(raw: readonly string[]): string[] {
-  return raw.filter((_, at) => !DROPPED.test(raw[at - (at % 2)] as string));
-}
+const withoutDropped = (raw: readonly string[]): string[] =>
+  raw.filter((_, at) => !DROPPED.test(raw[at - (at % 2)] as string));
 
 /** Bodies flow in both directions as they come; who leaves takes the other end along. */
 function pass(

@@ -101,9 +101,8 @@ export function jsonText(value: unknown): string {
 export const notice = (terminal: Pick<Terminal, 'err'>, text: string): void => terminal.err(`${printable(text)}\n`);
 
 /** A name as it can be pasted into a shell: names of signals and targets may have any characters. */
-export function shellWord(name: string): string {
-  return /^[\w@%+=:,./-]+$/.test(name) ? name : `'${name.replaceAll("'", "'\\''")}'`;
-}
+export const shellWord = (name: string): string =>
+  /^[\w@%+=:,./-]+$/.test(name) ? name : `'${name.replaceAll("'", "'\\''")}'`;
 
 const UNITS = Object.entries({ d: 86_400_000, h: 3_600_000, m: 60_000, s: 1000 });
 
@@ -131,13 +130,11 @@ export function whenText(time: string | undefined, now: number): string | undefi
 }
 
 /** {@link whenText} with the time itself, for a single job. */
-export function timeText(time: string | undefined, now: number): string | undefined {
-  return time === undefined ? undefined : `${time} (${whenText(time, now)})`;
-}
+export const timeText = (time: string | undefined, now: number): string | undefined =>
+  time === undefined ? undefined : `${time} (${whenText(time, now)})`;
 
 /** A sentence of the server with its moments beside now: `It continues without it in 55m41s.` */
-export function readable(text: string, now: number): string {
-  return text.replace(/\b(at )?(\d{4}-\d\d-\d\dT[\d:.]+Z)/g, (_, at: string | undefined, time: string) =>
+export const readable = (text: string, now: number): string =>
+  text.replace(/\b(at )?(\d{4}-\d\d-\d\dT[\d:.]+Z)/g, (_, at: string | undefined, time: string) =>
     String(at ? whenText(time, now) : timeText(time, now)),
   );
-}

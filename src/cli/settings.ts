@@ -25,14 +25,13 @@ export function settingsLines(deployment: Deployment): { name: string; message: 
 }
 
 /** What operators may change, delete and switch off. */
-function statesText(all: readonly { name: string; state: string; active?: boolean | undefined }[]): string {
-  return namesText(
+const statesText = (all: readonly { name: string; state: string; active?: boolean | undefined }[]): string =>
+  namesText(
     all.map(({ name }) => name),
     all.flatMap(({ name, state, active }) =>
       state === 'changed' || state === 'deleted' ? [`${name} (${state})`] : active === false ? [`${name} (off)`] : [],
     ),
   );
-}
 
 function namesText(declared: readonly string[], changed: readonly string[], more = ''): string {
   if (declared.length === 0) return '';

@@ -23,11 +23,10 @@ export interface Layout {
 export type Column<Item> = readonly [head: string, cell: (item: Item, now: number) => unknown, layout?: Layout];
 
 /** Columns by their heads, each of a member or of what is made of the item. */
-export function columns<Item>(cells: Readonly<Record<string, keyof Item | Column<Item>[1]>>): Column<Item>[] {
-  return Object.entries(cells).map(([head, cell]) => {
+export const columns = <Item>(cells: Readonly<Record<string, keyof Item | Column<Item>[1]>>): Column<Item>[] =>
+  Object.entries(cells).map(([head, cell]) => {
     return [head, typeof cell === 'function' ? cell : (item) => item[cell]] as const;
   });
-}
 
 /** How long ago a member was. */
 export const since =

@@ -69,12 +69,11 @@ async function readSections(path: string, visitor: Visitor = {}): Promise<Conten
 
 const queueOf = ({ header }: PartReader): string | null => header?.queue ?? null;
 
-function queuesIn({ lines }: Part): string[] {
-  return lines.flatMap((line) => {
+const queuesIn = ({ lines }: Part): string[] =>
+  lines.flatMap((line) => {
     const { queue } = JSON.parse(line) as { queue?: unknown };
     return typeof queue === 'string' ? [queue] : [];
   });
-}
 
 const EXPORTED = {
   output: ['-o, --output <file>', 'file to write to; default: standard output'],

@@ -162,9 +162,8 @@ function deploysByItself(folder: string): boolean {
   return script !== undefined && /\bwrangler deploy\b/.test(script) && !/\btocsin\b/.test(script);
 }
 
-async function askFolder(): Promise<string> {
-  return answered(await text({ message: 'Where?', defaultValue: 'my-queue', placeholder: 'my-queue' }));
-}
+const askFolder = async (): Promise<string> =>
+  answered(await text({ message: 'Where?', defaultValue: 'my-queue', placeholder: 'my-queue' }));
 
 async function askFormat(): Promise<ConfigFormat> {
   const options = [

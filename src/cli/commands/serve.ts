@@ -48,8 +48,8 @@ export function serveCommand(terminal: Terminal): Command {
     });
 }
 
-export function backupCommand(terminal: Terminal): Command {
-  return new Command('backup')
+export const backupCommand = (terminal: Terminal): Command =>
+  new Command('backup')
     .description('copy the state of tocsin serve consistently, even while it runs')
     .argument('<folder>', 'folder to write to; must not exist or be empty')
     .option('--state <folder>', 'state folder', STATE)
@@ -59,10 +59,9 @@ export function backupCommand(terminal: Terminal): Command {
       const held = heldMs === undefined ? 'Nothing was running.' : `Writes were blocked for ${heldMs} ms.`;
       print(terminal, json, { ...copied, heldMs: heldMs ?? null }, () => `${copiedText(copied)}\n${held}`);
     });
-}
 
-export function restoreCommand(terminal: Terminal): Command {
-  return new Command('restore')
+export const restoreCommand = (terminal: Terminal): Command =>
+  new Command('restore')
     .description('make a state folder for tocsin serve from a backup')
     .argument('<backup>', 'folder that tocsin backup wrote')
     .option('--state <folder>', 'new state folder; must not exist or be empty', STATE)
@@ -71,6 +70,5 @@ export function restoreCommand(terminal: Terminal): Command {
       const copied = await restore(backup, state);
       print(terminal, json, copied, () => copiedText(copied));
     });
-}
 
 const copiedText = ({ folder, files, bytes }: Copied) => `${folder}  ${files} files, ${(bytes / 1e6).toFixed(1)} MB`;

@@ -91,9 +91,7 @@ function uniqueOf(id: string, given: Deduplication, found: string | undefined): 
 }
 
 /** The options that are set: producers in other languages write null for those that are not. */
-function optionsIn(text = '{}'): Options {
-  return JSON.parse(text, (_, value) => value ?? undefined);
-}
+const optionsIn = (text = '{}'): Options => JSON.parse(text, (_, value) => value ?? undefined);
 
 /** A job. @param dueAt epoch ms, where it is delayed */
 export function jobOf(queue: string, id: string, hash: Hash, dueAt?: number): Finding {
@@ -167,9 +165,8 @@ function firesLeft(hash: Hash, pending: Hash | undefined): number | undefined {
 }
 
 /** The next of the moments that an interval has. */
-function nextOf(next: number, every: number, now: number): number {
-  return next >= now ? next : next + Math.ceil((now - next) / every) * every;
-}
+const nextOf = (next: number, every: number, now: number): number =>
+  next >= now ? next : next + Math.ceil((now - next) / every) * every;
 
 /** Schedulers before 5.16 without a hash: the key is `name:id:endDate:tz:pattern`; only the id may have colons. */
 export function legacyHash(key: string): Hash | undefined {

@@ -160,9 +160,8 @@ export function startingAt(ms: number, now: number): Pick<WorkOptions, 'delayUnt
 const MAX_ERROR = 1000;
 
 /** The runs behind a job; undefined where there are none. */
-export function ranOf(attempts: number, error: string | undefined): FoundJob['ran'] {
-  return attempts > 0 ? { attempts, error: error && cut(error, MAX_ERROR).toWellFormed() } : undefined;
-}
+export const ranOf = (attempts: number, error: string | undefined): FoundJob['ran'] =>
+  attempts > 0 ? { attempts, error: error && cut(error, MAX_ERROR).toWellFormed() } : undefined;
 
 /** The remark about jobs that are unique for a time. Two that wait may have the same key: neither may be dropped. */
 export const FOR_A_TIME = {

@@ -13,8 +13,8 @@ export interface Renamed {
 }
 
 /** Reads `<their name>=<queue>[:<type>]`; of queue and type one may be empty. @throws {CliError} */
-export function readAs(given: readonly string[]): Map<string, Renamed> {
-  return new Map(
+export const readAs = (given: readonly string[]): Map<string, Renamed> =>
+  new Map(
     given.map((text) => {
       const at = text.lastIndexOf('=');
       const [queue = '', type = ''] = text.slice(at + 1).split(':', 2);
@@ -26,11 +26,10 @@ export function readAs(given: readonly string[]): Map<string, Renamed> {
       return [text.slice(0, at), { ...(queue !== '' && { queue }), ...(type !== '' && { type }) }];
     }),
   );
-}
 
 /** The words of a name: split at capitals and at anything but letters and digits. Accents go; other scripts stay. */
-function words(name: string, isKept: RegExp): string[] {
-  return name
+const words = (name: string, isKept: RegExp): string[] =>
+  name
     .normalize('NFKD')
     .replace(/\p{M}/gu, '')
     .replace(/([a-z0-9])([A-Z])/g, '$1 $2')
@@ -38,7 +37,6 @@ function words(name: string, isKept: RegExp): string[] {
     .toLowerCase()
     .split(isKept)
     .filter((word) => word !== '');
-}
 
 /** The name if it is a job type, else its words joined by dots: `SendEmail` is `send.email`, `step 2` `step-2`. */
 export function typeOf(name: string): string {
@@ -51,9 +49,7 @@ export function typeOf(name: string): string {
 const joint = (word: string): string => (/^\p{L}/u.test(word) ? '.' : '-');
 
 /** The name of a queue: the same where it can be, else its words joined by hyphens. `High_Prio` becomes `high-prio`. */
-export function queueOf(name: string): string {
-  return isQueueName(name) ? name : words(name, /[^\p{L}\p{N}.]+/u).join('-');
-}
+export const queueOf = (name: string): string => (isQueueName(name) ? name : words(name, /[^\p{L}\p{N}.]+/u).join('-'));
 
 /** Where a job goes: by `--as` for its name, else by `--as` for its queue, else by its own names. */
 export function placeOf({ queue, name }: Pick<Origin, 'queue' | 'name'>, renamed: ReadonlyMap<string, Renamed>) {

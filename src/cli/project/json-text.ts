@@ -19,13 +19,11 @@ export function readJson(text: string, path: string): Record<string, unknown> {
   return value;
 }
 
-export function addMember(text: string, path: readonly string[], name: string, value: unknown): string {
-  return addTo(text, path, (indent) => `${JSON.stringify(name)}: ${pretty(value, indent, text)}`);
-}
+export const addMember = (text: string, path: readonly string[], name: string, value: unknown): string =>
+  addTo(text, path, (indent) => `${JSON.stringify(name)}: ${pretty(value, indent, text)}`);
 
-export function addItem(text: string, path: readonly string[], value: unknown): string {
-  return addTo(text, path, () => inline(value));
-}
+export const addItem = (text: string, path: readonly string[], value: unknown): string =>
+  addTo(text, path, () => inline(value));
 
 /** @param write the new child, for the indentation of its line */
 function addTo(text: string, path: readonly string[], write: (indent: string) => string): string {
@@ -53,9 +51,8 @@ function addTo(text: string, path: readonly string[], write: (indent: string) =>
 
 const beginsLine = (text: string, node: Node): boolean => /(^|\n)[ \t]*$/.test(text.slice(0, node.offset));
 
-function lineIndent(text: string, offset: number): string {
-  return /[ \t]*/.exec(text.slice(text.lastIndexOf('\n', offset - 1) + 1))?.[0] ?? '';
-}
+const lineIndent = (text: string, offset: number): string =>
+  /[ \t]*/.exec(text.slice(text.lastIndexOf('\n', offset - 1) + 1))?.[0] ?? '';
 
 const eolOf = (text: string): string => (text.includes('\r\n') ? '\r\n' : '\n');
 

@@ -11,9 +11,8 @@ export type Adapted =
 
 const PACKAGE = 'tocsin/queue';
 
-export function exportLine(names: readonly string[] = QUEUE_EXPORTS): string {
-  return `export { ${names.join(', ')} } from '${PACKAGE}';`;
-}
+export const exportLine = (names: readonly string[] = QUEUE_EXPORTS): string =>
+  `export { ${names.join(', ')} } from '${PACKAGE}';`;
 
 /**
  * Adds the import of the deployment, the exports of its classes, and a default export that serves both.
@@ -118,11 +117,10 @@ function unsafe({ declaration }: ExportDefaultDeclaration, body: readonly Statem
   }
 }
 
-function plain(expression: Expression): Expression {
-  return expression.type === 'TSSatisfiesExpression' || expression.type === 'TSAsExpression'
+const plain = (expression: Expression): Expression =>
+  expression.type === 'TSSatisfiesExpression' || expression.type === 'TSAsExpression'
     ? plain(expression.expression)
     : expression;
-}
 
 /** Does `worker()` accept this name's value, as far as the module shows? Imports are judged when it loads. */
 function isTaken(name: string, body: readonly Statement[]): boolean {
@@ -142,8 +140,8 @@ function isTaken(name: string, body: readonly Statement[]): boolean {
 }
 
 /** Does the module declare or import something of this name at its top? */
-function declares(body: readonly Statement[], name: string): boolean {
-  return body.some((statement) => {
+const declares = (body: readonly Statement[], name: string): boolean =>
+  body.some((statement) => {
     if (statement.type === 'ImportDeclaration') return statement.specifiers.some(({ local }) => local.name === name);
     const declared = statement.type === 'ExportNamedDeclaration' ? statement.declaration : statement;
     if (declared?.type === 'ClassDeclaration' || declared?.type === 'FunctionDeclaration') {
@@ -158,12 +156,10 @@ function declares(body: readonly Statement[], name: string): boolean {
       statement.specifiers.some(({ exported }) => exported.type === 'Identifier' && exported.name === name)
     );
   });
-}
 
 /** Where a statement begins, with the comments before it. */
-function startOf(statement: Statement | undefined): number {
-  return statement?.leadingComments?.[0]?.start ?? statement?.start ?? 0;
-}
+const startOf = (statement: Statement | undefined): number =>
+  statement?.leadingComments?.[0]?.start ?? statement?.start ?? 0;
 
 /** How the module writes relative imports: with the extension or without. */
 export function importOf(text: string, name: string, extension: string): string {

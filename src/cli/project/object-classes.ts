@@ -24,9 +24,8 @@ export function declaringBy({ migrations, exports }: Declaring): keyof Declaring
 }
 
 /** The classes that are left after all migrations, or that are declared live. */
-export function classesMade(part: Declaring): MadeClass[] {
-  return declaringBy(part) === 'exports' ? exported(objectOf(part.exports)) : migrated(entriesOf(part.migrations));
-}
+export const classesMade = (part: Declaring): MadeClass[] =>
+  declaringBy(part) === 'exports' ? exported(objectOf(part.exports)) : migrated(entriesOf(part.migrations));
 
 function migrated(migrations: readonly Json[]): MadeClass[] {
   const classes = new Map<string, MadeClass>();

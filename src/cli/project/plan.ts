@@ -275,9 +275,8 @@ function openLocalhost(project: Folder, gitignore?: string): void {
     project.change('.gitignore', withLines(ignored, `${missing.join('\n')}\n`), missing.join(', '));
 }
 
-function withLines(text: string, lines: string): string {
-  return `${text}${text === '' || text.endsWith('\n') ? '' : '\n'}${lines}`;
-}
+const withLines = (text: string, lines: string): string =>
+  `${text}${text === '' || text.endsWith('\n') ? '' : '\n'}${lines}`;
 
 export function nameIn(folder: string): string | undefined {
   const name = packageIn(folder)?.name;

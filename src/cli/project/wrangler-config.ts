@@ -33,9 +33,8 @@ export function partsOf(config: WranglerConfig): (string | undefined)[] {
   return [undefined, ...own.map(([name]) => name)];
 }
 
-function ownOf(config: WranglerConfig, env: string | undefined): Values {
-  return env === undefined ? config.values : (environmentsOf(config).find(([name]) => name === env)?.[1] ?? {});
-}
+const ownOf = (config: WranglerConfig, env: string | undefined): Values =>
+  env === undefined ? config.values : (environmentsOf(config).find(([name]) => name === env)?.[1] ?? {});
 
 /** What holds in an environment: its own values, and for the others those of the top level. */
 export function valuesIn(config: WranglerConfig, env: string | undefined): Values {
@@ -48,9 +47,8 @@ export function mainsOf(config: WranglerConfig): unknown[] {
   return [...new Set(parts.map((env) => valuesIn(config, env).main))];
 }
 
-export function nameOf({ file }: WranglerConfig, env: string | undefined): string {
-  return env === undefined ? file : `env.${env} of ${file}`;
-}
+export const nameOf = ({ file }: WranglerConfig, env: string | undefined): string =>
+  env === undefined ? file : `env.${env} of ${file}`;
 
 /** Names in the order in which wrangler looks for them. */
 const FILES = ['wrangler.json', 'wrangler.jsonc', 'wrangler.toml'] as const;
@@ -106,9 +104,8 @@ export function needsOf(config: WranglerConfig, env?: string): ConfigNeeds {
 }
 
 /** Is a flag set, or refused by the flag that means its opposite? */
-function decidesFlag(flags: readonly unknown[], flag: string): boolean {
-  return [flag, `no_${flag}`, flag.replace(/^enable_/, 'disable_')].some((name) => flags.includes(name));
-}
+const decidesFlag = (flags: readonly unknown[], flag: string): boolean =>
+  [flag, `no_${flag}`, flag.replace(/^enable_/, 'disable_')].some((name) => flags.includes(name));
 
 /** What makes the classes of a part: an environment without them inherits those of the top level. */
 export function declaringIn(config: WranglerConfig, env: string | undefined): Declaring {
@@ -236,6 +233,5 @@ export function snippet(
   return `"exports": {\n${classes.map((name) => `  ${JSON.stringify(name)}: ${line(SQLITE_EXPORT)}`).join(',\n')}\n}\n`;
 }
 
-export function snippetFor(config: WranglerConfig, classes: readonly string[], env?: string): string {
-  return snippet(config.format, tagFor(config, env), classes, env, usesExports(config, env));
-}
+export const snippetFor = (config: WranglerConfig, classes: readonly string[], env?: string): string =>
+  snippet(config.format, tagFor(config, env), classes, env, usesExports(config, env));

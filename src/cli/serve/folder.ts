@@ -59,9 +59,8 @@ export function knownFolder(path: string): StateFolder {
   return partsOf(whole);
 }
 
-export function isEmpty(path: string): boolean {
-  return !existsSync(path) || readdirSync(path).every((name) => name === 'lost+found');
-}
+export const isEmpty = (path: string): boolean =>
+  !existsSync(path) || readdirSync(path).every((name) => name === 'lost+found');
 
 function partsOf(path: string): StateFolder {
   const run = join(path, 'run');

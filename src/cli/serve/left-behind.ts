@@ -26,9 +26,7 @@ interface Process {
 }
 
 /** The number of the workerd process that uses a folder, if any; not from files, which may be gone. */
-export function leftBehind(folder: StateFolder): number | undefined {
-  return servedBy(folder)?.pid;
-}
+export const leftBehind = (folder: StateFolder): number | undefined => servedBy(folder)?.pid;
 
 /** @throws {InUse} where a workerd uses the folder whose `serve` still runs */
 export async function refuseServed(folder: StateFolder): Promise<void> {

@@ -74,9 +74,7 @@ export async function answerAt(path: string, self: () => Occupant, answer: Answe
   };
 }
 
-function inode(path: string): number | undefined {
-  return statSync(path, { throwIfNoEntry: false })?.ino;
-}
+const inode = (path: string): number | undefined => statSync(path, { throwIfNoEntry: false })?.ino;
 
 /** Calls `take` with each whole line of a text that comes in pieces. */
 export function byLine(take: (line: string) => void): (piece: string) => void {

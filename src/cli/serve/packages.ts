@@ -20,9 +20,8 @@ export function findWorkerd(): Workerd {
 }
 
 /** Finds the bundler of a Worker's own project, else in the same places. @throws {CliError} where there is none */
-export function findEsbuild(folder: string): typeof Esbuild {
-  return required('esbuild', [join(folder, 'package.json')], 'A Worker is bundled by esbuild');
-}
+export const findEsbuild = (folder: string): typeof Esbuild =>
+  required('esbuild', [join(folder, 'package.json')], 'A Worker is bundled by esbuild');
 
 function required<T>(name: 'workerd' | 'esbuild', first: readonly string[], why: string): T {
   const found = installed<T>(name, first);

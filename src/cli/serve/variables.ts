@@ -78,9 +78,8 @@ function readAs<T>(variable: string, read: () => T): T {
 }
 
 /** What to say of names that are nearly those of a variable of the queue, which has no effect under them. */
-export function misspelt(names: readonly string[]): string[] {
-  return names.flatMap((name) => {
+export const misspelt = (names: readonly string[]): string[] =>
+  names.flatMap((name) => {
     const meant = nearMiss(name, OF_THE_QUEUE);
     return meant === undefined ? [] : [`the variable ${name} is not known to the queue; did you mean ${meant}?`];
   });
-}

@@ -139,9 +139,8 @@ function valuesOf({ values, file }: WranglerConfig, env: string | undefined): Re
   return { ...Object.fromEntries(inherited), ...chosen };
 }
 
-function hasAny(value: unknown): boolean {
-  return Array.isArray(value) ? value.length > 0 : typeof value === 'object' && value !== null;
-}
+const hasAny = (value: unknown): boolean =>
+  Array.isArray(value) ? value.length > 0 : typeof value === 'object' && value !== null;
 
 function warningsOf(values: Record<string, unknown>, file: string): string[] {
   const { crons } = (values.triggers ?? {}) as { crons?: unknown };

@@ -95,20 +95,18 @@ export function definePage<Answer>(page: Page<Answer>): Page<unknown> {
 }
 
 /** Columns and rows. A cell that is a piece of a line is shown as it is. @param about each item, beside its cells */
-export function listOf<Item>(
+export const listOf = <Item>(
   items: readonly Item[],
   columns: readonly ViewColumn<Item>[],
   now: number,
   about: (item: Item) => Omit<Row, 'cells'>,
-): Pick<Listing, 'columns' | 'rows'> {
-  return {
-    columns: columns.map(([label, , layout]) => ({ label, ...layout })),
-    rows: items.map((item) => ({
-      ...about(item),
-      cells: columns.map(([, cell, layout]) => cellOf(cell(item, now), layout?.is)),
-    })),
-  };
-}
+): Pick<Listing, 'columns' | 'rows'> => ({
+  columns: columns.map(([label, , layout]) => ({ label, ...layout })),
+  rows: items.map((item) => ({
+    ...about(item),
+    cells: columns.map(([, cell, layout]) => cellOf(cell(item, now), layout?.is)),
+  })),
+});
 
 function cellOf(value: unknown, is: Layout['is']): Cell {
   if (typeof value === 'number') return count(value, is === 'bad');

@@ -28,13 +28,12 @@ const SEQUENCES: Readonly<Record<string, string>> = {
 const PIECES = /\x1b\[[0-9;?]*[ -/]*[@-~]|\x1bO[A-Za-z]|\x1b|[\x00-\x1f\x7f]|[^\x00-\x1f\x7f]/gu;
 
 /** The keys in what the terminal has sent at once. Sequences that mean nothing here are left out. */
-export function keysIn(bytes: string): string[] {
-  return [...bytes.matchAll(PIECES)].flatMap(([piece]) => {
+export const keysIn = (bytes: string): string[] =>
+  [...bytes.matchAll(PIECES)].flatMap(([piece]) => {
     const name = own(CONTROLS, piece) ?? own(SEQUENCES, piece.slice(2));
     if (name !== undefined) return [name];
     return piece < ' ' ? [] : [piece];
   });
-}
 
 /** Events of this time are sent together, in ms. */
 const BATCH_MS = 800;

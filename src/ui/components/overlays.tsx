@@ -57,21 +57,19 @@ export function Drawer(props: { name?: string; title: string; children: Componen
   return <Dialog {...dialog} drawer onClose={() => openAside({ [name]: null })} />;
 }
 
-export function FormEnd(props: {
+export const FormEnd = (props: {
   action: string;
   danger?: boolean | undefined;
   disabled?: boolean | undefined;
   onCancel?: (() => void) | undefined;
-}) {
-  return (
-    <footer>
-      {props.onCancel && <Button label="Cancel" onClick={props.onCancel} />}
-      <button type="submit" class={props.danger ? 'danger' : 'primary'} disabled={props.disabled}>
-        {props.action}
-      </button>
-    </footer>
-  );
-}
+}) => (
+  <footer>
+    {props.onCancel && <Button label="Cancel" onClick={props.onCancel} />}
+    <button type="submit" class={props.danger ? 'danger' : 'primary'} disabled={props.disabled}>
+      {props.action}
+    </button>
+  </footer>
+);
 
 /** Asks for a confirmation. @param props.typed what must be typed first, as it cannot be undone; undefined: nothing */
 export function Confirm(props: {

@@ -151,6 +151,5 @@ export function useResource<T>(load: (signal: AbortSignal) => Promise<T>, deps: 
 }
 
 /** `GET` of a path, again when path or query changes. @param version reloads when it changes, e.g. after events */
-export function useGet<T>(path: string, query: Query = {}, version?: unknown): Resource<T> {
-  return useResource((signal) => api.get<T>(path, query, signal), [path, JSON.stringify(query), version]);
-}
+export const useGet = <T>(path: string, query: Query = {}, version?: unknown): Resource<T> =>
+  useResource((signal) => api.get<T>(path, query, signal), [path, JSON.stringify(query), version]);

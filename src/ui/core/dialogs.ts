@@ -66,6 +66,5 @@ export async function act(work: () => Promise<unknown>, done?: string): Promise<
 }
 
 /** Asks, then acts. @returns whether it was done */
-export async function askAndAct(asked: Question, work: () => Promise<unknown>, done?: string): Promise<boolean> {
-  return (await confirm(asked)) && act(work, done);
-}
+export const askAndAct = async (asked: Question, work: () => Promise<unknown>, done?: string): Promise<boolean> =>
+  (await confirm(asked)) && act(work, done);

@@ -46,15 +46,13 @@ const COLUMNS: readonly ViewColumn<JobSummary>[] = [
   ['PRIORITY', ({ priority }) => priority, { rank: 6, end: true }],
 ];
 
-export function showJobs(answer: JobAnswer, now: number): Omit<Listing, 'facts'> {
-  return {
-    ...listOf(answer.items, COLUMNS, now, ({ id, state }) => ({
-      id,
-      thing: { kind: 'job', id, state },
-      opens: { page: 'job', name: id },
-    })),
-    total: answer.total,
-    atLeast: answer.totalIsExact === false,
-    empty: answer.more ? `None in the newest ${answer.searched} jobs; older ones were not searched.` : 'No jobs.',
-  };
-}
+export const showJobs = (answer: JobAnswer, now: number): Omit<Listing, 'facts'> => ({
+  ...listOf(answer.items, COLUMNS, now, ({ id, state }) => ({
+    id,
+    thing: { kind: 'job', id, state },
+    opens: { page: 'job', name: id },
+  })),
+  total: answer.total,
+  atLeast: answer.totalIsExact === false,
+  empty: answer.more ? `None in the newest ${answer.searched} jobs; older ones were not searched.` : 'No jobs.',
+});

@@ -16,8 +16,8 @@ interface ListPage<Item> extends Pick<Page<unknown>, 'id' | 'title' | 'key' | 's
   changedBy?: RegExp;
 }
 
-function listPage<Item>({ path, columns, row, empty, changedBy, ...page }: ListPage<Item>): Page<unknown> {
-  return definePage<{ items: readonly Item[]; total: number }>({
+const listPage = <Item>({ path, columns, row, empty, changedBy, ...page }: ListPage<Item>): Page<unknown> =>
+  definePage<{ items: readonly Item[]; total: number }>({
     ...page,
     load: async (api, place) => {
       type Answer = { items: readonly Item[]; pagination: { total: number } };
@@ -29,7 +29,6 @@ function listPage<Item>({ path, columns, row, empty, changedBy, ...page }: ListP
       receive: (_, events) => (events.some(({ type }) => changedBy.test(type)) ? { reload: true } : {}),
     }),
   });
-}
 
 export const schedules = listPage<CronStatus>({
   ...{ id: 'schedules', title: 'Schedules', key: 's', scope: 'data:read' },

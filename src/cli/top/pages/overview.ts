@@ -157,8 +157,8 @@ export const overview = definePage<Overview>({
   },
 });
 
-function alertFacts(alerts: readonly Alert[], now: number): Fact[] {
-  return alerts.flatMap(({ name, metric, above, queues }) => {
+const alertFacts = (alerts: readonly Alert[], now: number): Fact[] =>
+  alerts.flatMap(({ name, metric, above, queues }) => {
     const shown = (value: number) => {
       if (metric === 'error_rate') return `${Math.round(value * 1_000) / 10} %`;
       return metric === 'oldest_age' ? lengthText(value * 1_000) : numberText(value);
@@ -169,7 +169,6 @@ function alertFacts(alerts: readonly Alert[], now: number): Fact[] {
       return ['alert', bad(foreign(`${text}, fires since ${ageText(since, now)}`))] as const;
     });
   });
-}
 
 function factsOf({ items, total, maintenance, alerts, targets, workers }: Overview, now: number): Fact[] {
   const sum = (read: (item: (typeof items)[number]) => number) => items.reduce((all, item) => all + read(item), 0);

@@ -59,27 +59,24 @@ function Log({ of: lines }: { of: readonly JobLogLine[] }) {
   );
 }
 
-function Line({ of: { at, level, message, fields } }: { of: JobLogLine }) {
-  return (
-    <li class={level}>
-      <time dateTime={new Date(at).toISOString()}>{timeOfDay(at)}</time>
-      <Badge look={[LEVELS[level] ?? 'neutral']} text={level} />
-      <span>
-        <Foreign>{message}</Foreign>
-        {fields && (
-          <>
-            {' '}
-            <JsonBrief value={fields} label="fields" />
-          </>
-        )}
-      </span>
-    </li>
-  );
-}
+const Line = ({ of: { at, level, message, fields } }: { of: JobLogLine }) => (
+  <li class={level}>
+    <time dateTime={new Date(at).toISOString()}>{timeOfDay(at)}</time>
+    <Badge look={[LEVELS[level] ?? 'neutral']} text={level} />
+    <span>
+      <Foreign>{message}</Foreign>
+      {fields && (
+        <>
+          {' '}
+          <JsonBrief value={fields} label="fields" />
+        </>
+      )}
+    </span>
+  </li>
+);
 
-function lineText({ at, level, message, fields }: JobLogLine): string {
-  return `${new Date(at).toISOString()} ${level} ${message}${fields ? ` ${JSON.stringify(fields)}` : ''}`;
-}
+const lineText = ({ at, level, message, fields }: JobLogLine): string =>
+  `${new Date(at).toISOString()} ${level} ${message}${fields ? ` ${JSON.stringify(fields)}` : ''}`;
 
 /** Stands where the server shows this key nothing. */
 const HIDDEN = '"[redacted]"';
@@ -221,22 +218,20 @@ function follow(id: string, job: Resource<Job>, events: readonly LiveEvent[]): v
     .then(({ lines }) => job.update((held) => ({ ...held, log: lines })), job.reload);
 }
 
-function Gone({ id, wasHere }: { id: string; wasHere: boolean }) {
-  return (
-    <>
-      <PageHead title="Job" up={{ href: href('jobs'), text: 'Jobs' }} />
-      <Empty icon="search" title={wasHere ? 'This job no longer exists' : 'Job not found'}>
-        <p>
-          <span class="mono">
-            <Foreign>{id}</Foreign>
-          </span>
-        </p>
-        <p>Ended jobs are kept for the retention of their queue, unless they are deleted.</p>
-        <a href={href('jobs', { q: `"${id}"` })}>Jobs that mention it</a>
-      </Empty>
-    </>
-  );
-}
+const Gone = ({ id, wasHere }: { id: string; wasHere: boolean }) => (
+  <>
+    <PageHead title="Job" up={{ href: href('jobs'), text: 'Jobs' }} />
+    <Empty icon="search" title={wasHere ? 'This job no longer exists' : 'Job not found'}>
+      <p>
+        <span class="mono">
+          <Foreign>{id}</Foreign>
+        </span>
+      </p>
+      <p>Ended jobs are kept for the retention of their queue, unless they are deleted.</p>
+      <a href={href('jobs', { q: `"${id}"` })}>Jobs that mention it</a>
+    </Empty>
+  </>
+);
 
 function Shown({ job, reload }: { job: Job; reload: () => void }) {
   const open = query('open');
@@ -283,37 +278,33 @@ function Shown({ job, reload }: { job: Job; reload: () => void }) {
   );
 }
 
-function Identity({ of: { id, state, queue, dead_letter: dead } }: { of: Job }) {
-  return (
-    <span class="identity">
-      <StateBadge state={state} />
-      {dead && <span class="faint">dead letter</span>}
-      <span>
-        in <QueueLink name={queue} />
-      </span>
-      <span class="id mono">
-        {id}
-        <Copy text={id} label="id" />
-      </span>
-      <span class="id faint">
-        curl
-        <Copy text={curlOf(id)} label="curl command" />
-      </span>
+const Identity = ({ of: { id, state, queue, dead_letter: dead } }: { of: Job }) => (
+  <span class="identity">
+    <StateBadge state={state} />
+    {dead && <span class="faint">dead letter</span>}
+    <span>
+      in <QueueLink name={queue} />
     </span>
-  );
-}
+    <span class="id mono">
+      {id}
+      <Copy text={id} label="id" />
+    </span>
+    <span class="id faint">
+      curl
+      <Copy text={curlOf(id)} label="curl command" />
+    </span>
+  </span>
+);
 
 const curlOf = (id: string) => `curl -s '${new URL(`admin/jobs/${id}?timeline=true`, API)}'${curlKey()}`;
 
-function Progress({ of: { progress = 0, progress_message: message } }: { of: Job }) {
-  return (
-    <div class="progress-of" role="status">
-      <Bar value={progress} label="Progress" />
-      <strong>{percent(progress)}</strong>
-      {message && <Foreign>{message}</Foreign>}
-    </div>
-  );
-}
+const Progress = ({ of: { progress = 0, progress_message: message } }: { of: Job }) => (
+  <div class="progress-of" role="status">
+    <Bar value={progress} label="Progress" />
+    <strong>{percent(progress)}</strong>
+    {message && <Foreign>{message}</Foreign>}
+  </div>
+);
 
 function Relatives({ of: { id, parent, children } }: { of: Job }) {
   if (!parent && children.items.length === 0) return null;
@@ -334,13 +325,11 @@ function Relatives({ of: { id, parent, children } }: { of: Job }) {
   );
 }
 
-function Relative({ word, of: job }: { word: ComponentChildren; of: NonNullable<Job['parent']> }) {
-  return (
-    <li>
-      <span class="faint">{word}</span>
-      {job.state ? <StateBadge state={job.state} /> : <span class="faint">gone</span>}
-      {job.type && <Foreign>{job.type}</Foreign>}
-      <JobLink id={job.id} />
-    </li>
-  );
-}
+const Relative = ({ word, of: job }: { word: ComponentChildren; of: NonNullable<Job['parent']> }) => (
+  <li>
+    <span class="faint">{word}</span>
+    {job.state ? <StateBadge state={job.state} /> : <span class="faint">gone</span>}
+    {job.type && <Foreign>{job.type}</Foreign>}
+    <JobLink id={job.id} />
+  </li>
+);

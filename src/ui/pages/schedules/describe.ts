@@ -87,9 +87,8 @@ function namesOf(field: string, names: readonly string[], first: number): string
   return parts.includes(undefined) ? undefined : listed(parts as string[]);
 }
 
-function listed(parts: readonly string[]): string {
-  return parts.length < 2 ? parts.join('') : `${parts.slice(0, -1).join(', ')} and ${parts.at(-1)}`;
-}
+const listed = (parts: readonly string[]): string =>
+  parts.length < 2 ? parts.join('') : `${parts.slice(0, -1).join(', ')} and ${parts.at(-1)}`;
 
 function ordinal(day: string): string {
   const value = Number(day);
