@@ -5,12 +5,11 @@ import { Menu } from './components/menu';
 import { Questions, Toasts } from './components/overlays';
 import { Empty, Skeleton } from './components/state';
 import { TopBar } from './components/top-bar';
-import { needsLogin } from './core/api';
+import { can, loadSession, needsLogin, session } from './core/api';
 import { failed } from './core/dialogs';
 import { useKeys } from './core/keyboard';
 import { paused, setPaused } from './core/live';
 import { href, navigate, path } from './core/router';
-import { can, loadSession, session } from './core/session';
 import { PAGES, pageOf, scopeOf } from './pages/table';
 
 export function App() {

@@ -1,7 +1,8 @@
 /** What can be done to a thing, declared once: buttons in its row or drawer, and keys. */
+
+import { can } from '../core/api';
 import { type Keys, useKeys } from '../core/keyboard';
 import { openAside } from '../core/router';
-import { can } from '../core/session';
 import { Button } from './button';
 
 export interface Action<Row> {

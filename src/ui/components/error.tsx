@@ -1,10 +1,9 @@
 import { useState } from 'preact/hooks';
 import type { EnvelopeError } from '../../job/wire';
 import { counted } from '../core/format';
-import { Badge } from './badge';
 import { Button } from './button';
 import { Code, Json } from './json';
-import { Duration, Foreign } from './text';
+import { Badge, Duration, Foreign } from './text';
 import './error.css';
 
 export type JobError = Partial<EnvelopeError>;

@@ -1,7 +1,6 @@
 import { useEffect } from 'preact/hooks';
-import { accountLogin } from '../core/api';
+import { accountLogin, login } from '../core/api';
 import { writeQuery } from '../core/router';
-import { login } from '../core/session';
 import { Form, TextField, textIn } from './form';
 import { Bell } from './icon';
 

@@ -1,8 +1,8 @@
 /** The menu of pages. On a narrow screen it opens from the top bar. */
 import { signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
+import { can } from '../core/api';
 import { href, path } from '../core/router';
-import { can } from '../core/session';
 import { PAGES, scopeOf, type TablePage } from '../pages/table';
 import { Icon, type IconName } from './icon';
 

@@ -6,11 +6,10 @@ import type { OperationPreview } from '../../contract/common';
 import { type ApiFailure, api, asFailure } from '../core/api';
 import { failed, toast } from '../core/dialogs';
 import { counted, number } from '../core/format';
-import { StateBadge } from './badge';
 import { Button } from './button';
 import { Confirm, Dialog } from './overlays';
 import { Failure, Skeleton } from './page';
-import { Bar } from './progress';
+import { Bar, StateBadge } from './text';
 import './operation.css';
 
 /** @property left chosen jobs that are skipped, as their state does not allow the operation */

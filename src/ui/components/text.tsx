@@ -1,11 +1,12 @@
 import { type ComponentChildren, Fragment } from 'preact';
 import { useState } from 'preact/hooks';
+import type { JobState } from '../../job/states';
 import { useNow } from '../core/clock';
 import { absolute, duration, number, readable, relative, short } from '../core/format';
 import type { Further } from '../core/further';
 import { href, segment } from '../core/router';
 import { Button, type ButtonProps } from './button';
-import { Icon } from './icon';
+import { Icon, type IconName } from './icon';
 
 export { Button } from './button';
 
@@ -188,4 +189,43 @@ function breakable(text: string): ComponentChildren {
       </Fragment>
     ));
   });
+}
+
+export type Tone = 'neutral' | 'blue' | 'violet' | 'green' | 'amber' | 'red';
+
+const STATES: Readonly<Record<JobState, Look>> = {
+  pending: ['neutral', 'pause'],
+  scheduled: ['neutral', 'waiting'],
+  available: ['blue', 'available'],
+  active: ['violet', 'active'],
+  retryable: ['amber', 'retry'],
+  completed: ['green', 'completed'],
+  cancelled: ['neutral', 'cancelled'],
+  discarded: ['red', 'discarded'],
+};
+
+export const JOB_STATES = Object.keys(STATES) as readonly JobState[];
+
+export const toneOf = (state: string): Tone => STATES[state as JobState]?.[0] ?? 'neutral';
+
+export type Look = readonly [tone: Tone, icon?: IconName | undefined];
+
+export const GOOD: Look = ['green', 'completed'];
+export const BAD: Look = ['red', 'discarded'];
+const NEUTRAL: Look = ['neutral'];
+
+export function StateBadge({ state }: { state: string }) {
+  return <Badge look={STATES[state as JobState] ?? ['neutral', 'available']} text={state} />;
+}
+
+/** A word with a colour: the mode of a queue, the answer of a webhook. */
+export const Badge = ({ look: [tone, icon] = NEUTRAL, text }: { look?: Look; text: ComponentChildren }) => (
+  <span class={`badge ${tone}`}>
+    {icon && <Icon name={icon} size={12} />}
+    {text}
+  </span>
+);
+
+export function Bar({ value, label }: { value: number; label: string }) {
+  return <progress value={Math.max(0, Math.min(1, value))} aria-label={label} />;
 }

@@ -1,8 +1,8 @@
 import { useRef } from 'preact/hooks';
+import { logout, session } from '../core/api';
 import { act } from '../core/dialogs';
 import { connection, held, paused, refusal, setPaused } from '../core/live';
 import { href, navigate, path, query } from '../core/router';
-import { logout, session } from '../core/session';
 import { setTheme, theme } from '../core/theme';
 import { Button } from './button';
 import { Bell, Icon } from './icon';

@@ -1,6 +1,7 @@
-/** Calls of the API. Errors come as {@link ApiFailure}; a key that is missing or wrong leads to the login page. */
-import { signal } from '@preact/signals';
+/** Calls of the API, and who makes them. Errors come as {@link ApiFailure}; without a right key the login page opens. */
+import { computed, signal } from '@preact/signals';
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import type { Session } from '../../contract/session';
 import { parseExact, stringifyExact } from './exact';
 import { API, type Query, writeQuery } from './router';
 
@@ -153,3 +154,41 @@ export function useResource<T>(load: (signal: AbortSignal) => Promise<T>, deps: 
 /** `GET` of a path, again when path or query changes. @param version reloads when it changes, e.g. after events */
 export const useGet = <T>(path: string, query: Query = {}, version?: unknown): Resource<T> =>
   useResource((signal) => api.get<T>(path, query, signal), [path, JSON.stringify(query), version]);
+
+/** Who is signed in; undefined until the server has answered. */
+export const session = signal<Session | undefined>(undefined);
+
+const scopes = computed(() => new Set<string>(session.value?.scopes ?? []));
+
+/** May this key do what needs the scope? Else its actions are hidden; the server refuses them anyway. `can('admin:write') && <button…>` */
+export const can = (scope: string): boolean => scopes.value.has(scope);
+
+/** The option of curl that sends a key, where the server asks for one. */
+export const curlKey = () => (session.value?.open ? '' : ' -H "Authorization: Bearer $TOCSIN_KEY"');
+
+/** True for a text that is hidden from this key: no filter finds it. */
+export const isHidden = (text: string) => text.startsWith('[redacted');
+
+export async function loadSession(): Promise<void> {
+  try {
+    session.value = await api.get<Session>('admin/session');
+    needsLogin.value = false;
+  } catch (error) {
+    // Then the login is shown.
+    if (!(error instanceof ApiFailure && error.status === 401)) throw error;
+  }
+}
+
+/** Trades a key for a cookie that scripts cannot read. @throws {ApiFailure} 401 when the key is not known */
+export async function login(key: string): Promise<void> {
+  session.value = await api.post<Session>('admin/session', { key });
+  needsLogin.value = false;
+}
+
+export async function logout(): Promise<void> {
+  await api.del('admin/session');
+  session.value = undefined;
+  needsLogin.value = true;
+  // Says where people log in; behind a proxy they still are.
+  await loadSession();
+}

@@ -1,13 +1,12 @@
 /** Who changed what, with which filter, and how many jobs it was. */
 
 import type { AuditEntry, AuditList } from '../../../contract/audit';
-import { Badge } from '../../components/badge';
 import { JsonSection } from '../../components/json';
 import { type Filter, FilterBar } from '../../components/list';
 import { Drawer } from '../../components/overlays';
 import { Empty, Facts, PageHead } from '../../components/page';
 import { Collection, type Column, column, countColumn, timeColumn } from '../../components/table';
-import { Button, Count, Foreign, Id, Link, None } from '../../components/text';
+import { Badge, Button, Count, Foreign, Id, Link, None } from '../../components/text';
 import { useGet } from '../../core/api';
 import { stringifyExact } from '../../core/exact';
 import { absolute, brief } from '../../core/format';

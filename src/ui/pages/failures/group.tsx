@@ -5,10 +5,9 @@ import type { StartedOperation } from '../../components/operation';
 import { Drawer } from '../../components/overlays';
 import { Empty, Facts, Loaded } from '../../components/page';
 import { Button, Foreign, JobLink, LinkButton, Names, Time } from '../../components/text';
-import { useGet } from '../../core/api';
+import { can, useGet } from '../../core/api';
 import { number } from '../../core/format';
 import { href, query, segment } from '../../core/router';
-import { can } from '../../core/session';
 import { atPath } from '../jobs/operations';
 
 interface Props {

@@ -1,11 +1,10 @@
 import { useState } from 'preact/hooks';
 import { FormDialog, PriorityField } from '../../components/form';
 import { Button, LinkButton } from '../../components/text';
-import { api } from '../../core/api';
+import { api, can } from '../../core/api';
 import { act, askAndAct } from '../../core/dialogs';
 import { type Keys, useKeys } from '../../core/keyboard';
 import { href, navigate, segment, withQuery } from '../../core/router';
-import { can } from '../../core/session';
 import type { Job } from './types';
 
 /** States from which a job runs again. */

@@ -1,11 +1,10 @@
 import type { ComponentChildren } from 'preact';
 import { type OptionsThat, optionsThat } from '../../../job/options';
-import { StateBadge } from '../../components/badge';
 import { Facts } from '../../components/page';
-import { Duration, Foreign, JobLink, Link, sentence, Time } from '../../components/text';
+import { Duration, Foreign, JobLink, Link, StateBadge, sentence, Time } from '../../components/text';
+import { isHidden } from '../../core/api';
 import { number, span } from '../../core/format';
 import { href, segment } from '../../core/router';
-import { isHidden } from '../../core/session';
 import { isAsleep, type Job } from './types';
 
 export function JobFacts({ of: job }: { of: Job }) {

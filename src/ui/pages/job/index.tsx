@@ -1,14 +1,11 @@
 /** One job: what it is, why it waits, each attempt, what it said, what it carries, and what can be done with it. */
 import type { ComponentChildren } from 'preact';
-import { Badge, StateBadge, type Tone } from '../../components/badge';
 import { Empty, Facts, Failure, Loaded, PageHead, Section, Skeleton } from '../../components/page';
-import { Bar } from '../../components/progress';
-import { Copy, Foreign, JobLink, QueueLink, Time } from '../../components/text';
-import { api, type Resource, useGet, useResource } from '../../core/api';
+import { Badge, Bar, Copy, Foreign, JobLink, QueueLink, StateBadge, Time, type Tone } from '../../components/text';
+import { api, can, curlKey, type Resource, session, useGet, useResource } from '../../core/api';
 import { number, percent, span, timeOfDay } from '../../core/format';
 import { type LiveEvent, useLive } from '../../core/live';
 import { API, href, openAside, query, segment } from '../../core/router';
-import { can, curlKey, session } from '../../core/session';
 import { Actions } from './actions';
 import { JobFacts, labelOf, textOf } from './facts';
 import { Output } from './output';

@@ -2,7 +2,7 @@
 import type { JobAttempt, TimelineEntry } from '../../../contract/jobs';
 import { stepsInOrder } from '../../../job/step-order';
 import type { JobStep } from '../../../job/wire';
-import { BAD, GOOD, type Look } from '../../components/badge';
+import { BAD, GOOD, type Look } from '../../components/text';
 import { percent } from '../../core/format';
 import { isAsleep, type Job } from './types';
 

@@ -1,13 +1,11 @@
 import { useState } from 'preact/hooks';
 import type { EnvelopeWaiting } from '../../../job/wire';
-import { StateBadge } from '../../components/badge';
 import { FormDialog, JsonField, textIn } from '../../components/form';
 import { Icon } from '../../components/icon';
-import { Button, Foreign, JobLink, Left, sentence, Time, Told } from '../../components/text';
-import { api, useResource } from '../../core/api';
+import { Button, Foreign, JobLink, Left, StateBadge, sentence, Time, Told } from '../../components/text';
+import { api, can, useResource } from '../../core/api';
 import { parseExact } from '../../core/exact';
 import { href, segment } from '../../core/router';
-import { can } from '../../core/session';
 import type { Job } from './types';
 
 type Reason = EnvelopeWaiting['reason'];

@@ -2,15 +2,14 @@
 import { signal } from '@preact/signals';
 import { useState } from 'preact/hooks';
 import type { JobSummary } from '../../../contract/jobs';
-import { StateBadge } from '../../components/badge';
 import { Check } from '../../components/form';
 import { Dialog } from '../../components/overlays';
 import { type Column, column, timeColumn } from '../../components/table';
-import { Button, Foreign, JobLink, Link, None, Time } from '../../components/text';
+import { Button, Foreign, JobLink, Link, None, StateBadge, Time } from '../../components/text';
+import { isHidden } from '../../core/api';
 import { stringifyExact } from '../../core/exact';
 import { brief, percent } from '../../core/format';
 import { href, type Query, segment, withQuery } from '../../core/router';
-import { isHidden } from '../../core/session';
 
 const COLUMNS: readonly Column<JobSummary>[] = [
   column('state', 'State', ({ state, progress }) => (

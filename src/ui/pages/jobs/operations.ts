@@ -1,7 +1,7 @@
 /** What can be done to many jobs: those that are chosen, or all that fit the filter. */
 import type { JobItems } from '../../../contract/jobs';
-import { JOB_STATES } from '../../components/badge';
 import type { OperationStatus, Preview, StartedOperation } from '../../components/operation';
+import { JOB_STATES } from '../../components/text';
 import { api } from '../../core/api';
 import { filterBody } from './filter';
 

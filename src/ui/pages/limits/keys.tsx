@@ -2,18 +2,15 @@
 import { useEffect } from 'preact/hooks';
 import type { RateLimitList, RateLimitStatus } from '../../../contract/rate-limits';
 import type { Action } from '../../components/actions';
-import { Badge } from '../../components/badge';
 import { FormDialog, SelectField, TextField, textIn } from '../../components/form';
 import { Empty } from '../../components/page';
-import { Bar } from '../../components/progress';
 import { Collection, type Column, column, countColumn, textColumn } from '../../components/table';
-import { Count, Names, None, QueueLink, Time } from '../../components/text';
-import { ApiFailure, api, useResource } from '../../core/api';
+import { Badge, Bar, Count, Names, None, QueueLink, Time } from '../../components/text';
+import { ApiFailure, api, can, useResource } from '../../core/api';
 import { askAndAct } from '../../core/dialogs';
 import { number, span } from '../../core/format';
 import { paused } from '../../core/live';
 import { openAside, pageNumber, query, segment } from '../../core/router';
-import { can } from '../../core/session';
 import './limits.css';
 
 const PER_PAGE = 100;

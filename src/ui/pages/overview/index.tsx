@@ -1,9 +1,8 @@
 /** How everything gets on: jobs by state, pace, what is wrong, what it costs. */
 import type { Cost } from '../../../contract/stats';
-import { Badge, JOB_STATES } from '../../components/badge';
 import { Empty, Loaded, PageHead, Section, Skeleton, Stat } from '../../components/page';
 import { column, DataTable } from '../../components/table';
-import { Count, Foreign, Link, None, QueueLink, sentence, Time } from '../../components/text';
+import { Badge, Count, Foreign, JOB_STATES, Link, None, QueueLink, sentence, Time } from '../../components/text';
 import { api, useGet, useResource } from '../../core/api';
 import { capitalized, counted, duration, number } from '../../core/format';
 import { href, segment } from '../../core/router';

@@ -2,11 +2,10 @@ import type { MaintenanceState } from '../../../contract/maintenance';
 import { FormDialog, TextField, textIn } from '../../components/form';
 import { Icon } from '../../components/icon';
 import { Button, Foreign, Time } from '../../components/text';
-import { api, type Resource, useGet } from '../../core/api';
+import { api, can, type Resource, useGet } from '../../core/api';
 import { useNow } from '../../core/clock';
 import { askAndAct } from '../../core/dialogs';
 import { query, setQuery } from '../../core/router';
-import { can } from '../../core/session';
 
 const PATH = 'admin/system/maintenance';
 

@@ -1,9 +1,9 @@
 /** What destroys jobs: purging a queue, with a look before, and deleting it. */
 import { useState } from 'preact/hooks';
 import type { PurgedByOperator, QueueDeletion } from '../../../contract/queues';
-import { JOB_STATES } from '../../components/badge';
 import { Boxes, Form, SelectField, TextField, textIn } from '../../components/form';
 import { type Preview, type StartedOperation, useOperation } from '../../components/operation';
+import { JOB_STATES } from '../../components/text';
 import { api } from '../../core/api';
 import { confirm, toast } from '../../core/dialogs';
 import { number } from '../../core/format';

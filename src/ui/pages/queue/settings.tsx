@@ -1,14 +1,13 @@
 /** The settings of a queue: its own, what the code declares, and what is in effect. */
 import { useContext } from 'preact/hooks';
 import type { QueueConfig, QueueSettings } from '../../../contract/queues';
-import { Badge } from '../../components/badge';
 import { Field, Form, Refusal, SelectField, TextField } from '../../components/form';
 import { named } from '../../components/list';
 import { Loaded, Skeleton } from '../../components/page';
-import { api, useGet } from '../../core/api';
+import { Badge } from '../../components/text';
+import { api, can, useGet } from '../../core/api';
 import { toast } from '../../core/dialogs';
 import { segment } from '../../core/router';
-import { can } from '../../core/session';
 import { changesOf, GROUPS, type SettingField, settingAt, textOf, wordsOf } from './fields';
 import type { QueueTab } from './tab';
 

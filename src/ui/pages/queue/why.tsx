@@ -7,11 +7,10 @@ import type { RateLimitStatus } from '../../../contract/rate-limits';
 import { Icon, type IconName } from '../../components/icon';
 import { Section } from '../../components/page';
 import { Button, Foreign, sentence, Time, Told } from '../../components/text';
-import { api, useResource } from '../../core/api';
+import { api, can, useResource } from '../../core/api';
 import { act } from '../../core/dialogs';
 import { counted, number } from '../../core/format';
 import { href, segment } from '../../core/router';
-import { can } from '../../core/session';
 import { toggle } from '../queues/mode';
 import type { QueueItem } from '../queues/types';
 

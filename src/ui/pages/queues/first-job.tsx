@@ -1,7 +1,7 @@
 import { Code } from '../../components/json';
 import { Empty } from '../../components/page';
+import { curlKey } from '../../core/api';
 import { API, href } from '../../core/router';
-import { curlKey } from '../../core/session';
 import './queues.css';
 
 export const FirstJob = ({ title }: { title: string }) => (

@@ -1,10 +1,9 @@
 /** Whether a queue hands out jobs, and the buttons and keys that change it. */
 import type { Action } from '../../components/actions';
-import { Badge, type Tone } from '../../components/badge';
-import { api } from '../../core/api';
+import { Badge, type Tone } from '../../components/text';
+import { api, can } from '../../core/api';
 import { act, askAndAct } from '../../core/dialogs';
 import { segment } from '../../core/router';
-import { can } from '../../core/session';
 import type { QueueItem } from './types';
 
 const MODES: Readonly<Record<string, Tone>> = { active: 'green', paused: 'amber', draining: 'violet' };

@@ -2,10 +2,9 @@
 import { useState } from 'preact/hooks';
 import type { CronStatus } from '../../../contract/cron';
 import { FormDialog, JsonField, SelectField, TextField, textIn } from '../../components/form';
-import { api, useResource } from '../../core/api';
+import { api, session, useResource } from '../../core/api';
 import { parseExact, stringifyExact } from '../../core/exact';
 import { aside } from '../../core/router';
-import { session } from '../../core/session';
 import { describe } from './describe';
 import { MISSES, OVERLAPS, pathOf } from './types';
 

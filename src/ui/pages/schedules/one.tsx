@@ -2,12 +2,11 @@
 
 import type { CronExecution, CronHistory, CronSkipped, CronStatus } from '../../../contract/cron';
 import { Actions } from '../../components/actions';
-import { Badge, type Look } from '../../components/badge';
 import { JsonSection } from '../../components/json';
 import { Drawer } from '../../components/overlays';
 import { Empty, Facts, Loaded, Section } from '../../components/page';
 import { PlainTable } from '../../components/table';
-import { Count, Foreign, JobLink, QueueLink, Time } from '../../components/text';
+import { Badge, Count, Foreign, JobLink, type Look, QueueLink, Time } from '../../components/text';
 import { api, useResource } from '../../core/api';
 import { now } from '../../core/clock';
 import { duration, moment, number } from '../../core/format';

@@ -1,15 +1,13 @@
 /** The effective configuration: variables, targets, limits, deployment-wide settings; and the keys, masked. */
 
 import type { ConfiguredTarget, DeploymentConfig, ShownVariable } from '../../../contract/system';
-import { Badge } from '../../components/badge';
 import { JsonSection } from '../../components/json';
 import { Empty, Facts, Loaded, Section } from '../../components/page';
 import { type Column, column, DataTable, textColumn } from '../../components/table';
-import { Duration, Foreign, Link, None, Words } from '../../components/text';
-import { useGet } from '../../core/api';
+import { Badge, Duration, Foreign, Link, None, Words } from '../../components/text';
+import { can, useGet } from '../../core/api';
 import { bytes, number } from '../../core/format';
 import { aside, href } from '../../core/router';
-import { can } from '../../core/session';
 import { RuntimeKeys } from './keys';
 
 type Key = DeploymentConfig['access']['keys'][number];

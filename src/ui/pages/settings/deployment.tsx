@@ -1,13 +1,11 @@
 /** What the code of the deployment declares, whether it is in effect, and what operators have changed of it. */
 import type { Deployment as DeclaredDeployment, DeclaredObserver } from '../../../contract/deployment';
-import { Badge, GOOD, type Tone } from '../../components/badge';
 import { Empty, Facts, Loaded, Section } from '../../components/page';
 import { type Column, DataTable, textColumn } from '../../components/table';
-import { Button, Foreign, Link, Time, Words } from '../../components/text';
-import { api, useGet } from '../../core/api';
+import { Badge, Button, Foreign, GOOD, Link, Time, type Tone, Words } from '../../components/text';
+import { api, can, useGet } from '../../core/api';
 import { askAndAct } from '../../core/dialogs';
 import { href, segment } from '../../core/router';
-import { can } from '../../core/session';
 import { MaintenanceButton, useMaintenance } from '../overview/maintenance';
 
 interface Row {

@@ -1,11 +1,10 @@
 /** What the deployment goes by, and what can be set of it here. */
 
-import { Badge } from '../../components/badge';
 import { Facts, Loaded, openTab, PageHead, Section, Tabs } from '../../components/page';
-import { Button, Foreign, Words } from '../../components/text';
+import { Badge, Button, Foreign, Words } from '../../components/text';
+import { logout, session } from '../../core/api';
 import { act } from '../../core/dialogs';
 import { connection, held, paused, setPaused } from '../../core/live';
-import { logout, session } from '../../core/session';
 import { setTheme, type Theme, theme } from '../../core/theme';
 import { Configuration, Keys } from './configuration';
 import { Deployment } from './deployment';

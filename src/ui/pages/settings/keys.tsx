@@ -2,12 +2,11 @@
 import { useState } from 'preact/hooks';
 import type { ApiKey, ApiKeyCreated, ApiKeyList } from '../../../contract/keys';
 import { NewButton } from '../../components/actions';
-import { Badge } from '../../components/badge';
 import { FormDialog, SelectField, TextField, textIn } from '../../components/form';
 import { SecretDialog } from '../../components/json';
 import { Empty, Section } from '../../components/page';
 import { Collection, type Column, column, textColumn, timeColumn } from '../../components/table';
-import { Words } from '../../components/text';
+import { Badge, Words } from '../../components/text';
 import { api, useGet } from '../../core/api';
 import { askAndAct } from '../../core/dialogs';
 import { openAside, segment } from '../../core/router';

@@ -2,16 +2,14 @@
 import { useState } from 'preact/hooks';
 import type { PoolList, PoolStrategy, QueuePool, QueueShare, SchedulingStats } from '../../../contract/pools';
 import { NewButton } from '../../components/actions';
-import { Badge } from '../../components/badge';
 import { FormDialog, SelectField, TextField, textIn } from '../../components/form';
 import { Empty } from '../../components/page';
 import { Collection, type Column, column, countColumn, textColumn } from '../../components/table';
-import { Count, Link, QueueLink } from '../../components/text';
-import { api, useResource } from '../../core/api';
+import { Badge, Count, Link, QueueLink } from '../../components/text';
+import { api, can, useResource } from '../../core/api';
 import { askAndAct } from '../../core/dialogs';
 import { number } from '../../core/format';
 import { aside, segment } from '../../core/router';
-import { can } from '../../core/session';
 
 const STRATEGIES: Readonly<Record<PoolStrategy, string>> = {
   'round-robin': 'in turn, equally',

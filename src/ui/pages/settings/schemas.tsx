@@ -1,18 +1,16 @@
 /** Schemas of arguments: which there are, and what becomes of a job that does not fit. */
 import type { ArgsSchema, SchemaList } from '../../../contract/schemas';
 import { type Action, Actions, NewButton } from '../../components/actions';
-import { Badge } from '../../components/badge';
 import { FormDialog, JsonField, TextField, textIn } from '../../components/form';
 import { Json } from '../../components/json';
 import { Drawer } from '../../components/overlays';
 import { Empty, Facts, Loaded } from '../../components/page';
 import { Collection, type Column, column, textColumn, timeColumn } from '../../components/table';
-import { Foreign, Link, Time } from '../../components/text';
-import { api, useGet } from '../../core/api';
+import { Badge, Foreign, Link, Time } from '../../components/text';
+import { api, can, useGet } from '../../core/api';
 import { act, askAndAct } from '../../core/dialogs';
 import { parseExact } from '../../core/exact';
 import { aside, openAside, segment } from '../../core/router';
-import { can } from '../../core/session';
 
 const nameOf = ({ type, version }: ArgsSchema) => `${type}@${version}`;
 const pathOf = (type: string, version: string | number) => `admin/schemas/${segment(type)}/${segment(String(version))}`;

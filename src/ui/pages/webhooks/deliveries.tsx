@@ -1,18 +1,16 @@
 /** What was delivered, what is tried again, and what was given up. */
 import type { Webhook, WebhookDelivery } from '../../../contract/webhooks';
 import { type Action, Actions } from '../../components/actions';
-import { BAD, Badge, GOOD } from '../../components/badge';
 import { Code } from '../../components/json';
 import { FilterBar, named } from '../../components/list';
 import { Drawer } from '../../components/overlays';
 import { Empty, Facts, Loaded, Section } from '../../components/page';
 import { Collection, type Column, column, countColumn, PlainTable, timeColumn } from '../../components/table';
-import { Button, Duration, Foreign, Id, JobLink, None, Time } from '../../components/text';
-import { api, useGet, useResource } from '../../core/api';
+import { BAD, Badge, Button, Duration, Foreign, GOOD, Id, JobLink, None, Time } from '../../components/text';
+import { api, can, useGet, useResource } from '../../core/api';
 import { act } from '../../core/dialogs';
 import { number } from '../../core/format';
 import { aside, pageNumber, query } from '../../core/router';
-import { can } from '../../core/session';
 import { DELIVERIES, DELIVERY_STATES, deliveryPath, type List, nameOf } from './types';
 import { isNotified, useAfterEvents, useAfterTry } from './updates';
 

@@ -1,9 +1,8 @@
 import type { Webhook } from '../../../contract/webhooks';
 import { NewButton } from '../../components/actions';
 import { openTab, PageHead, Tabs } from '../../components/page';
-import { useGet } from '../../core/api';
+import { can, useGet } from '../../core/api';
 import { query } from '../../core/router';
-import { can } from '../../core/session';
 import { Deliveries } from './deliveries';
 import { SubscriptionForm } from './form';
 import { Subscriptions } from './one';

@@ -2,12 +2,11 @@
 import { useState } from 'preact/hooks';
 import type { Webhook, WebhookTest } from '../../../contract/webhooks';
 import { type Action, Actions } from '../../components/actions';
-import { BAD, Badge, GOOD } from '../../components/badge';
 import { Code, Secret } from '../../components/json';
 import { Drawer } from '../../components/overlays';
 import { Empty, Facts, Section } from '../../components/page';
 import { Collection, type Column, column, countColumn, textColumn, timeColumn } from '../../components/table';
-import { Count, Foreign, Link, Time, Words } from '../../components/text';
+import { BAD, Badge, Count, Foreign, GOOD, Link, Time, Words } from '../../components/text';
 import { api, type Resource } from '../../core/api';
 import { act, askAndAct } from '../../core/dialogs';
 import { number } from '../../core/format';

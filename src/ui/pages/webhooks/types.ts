@@ -1,7 +1,7 @@
 import type { Page } from '../../../contract/common';
 import type { Webhook, WebhookDelivery } from '../../../contract/webhooks';
-import type { Tone } from '../../components/badge';
 import type { IconName } from '../../components/icon';
+import type { Tone } from '../../components/text';
 import { duration, number, percent } from '../../core/format';
 import { segment } from '../../core/router';
 

@@ -1,16 +1,14 @@
 /** Handlers that jobs are pushed to: whether they take calls, and what went wrong when they do not. */
 import type { TargetDetail, TargetList, TargetResumed, TargetState, TargetStatus } from '../../../contract/targets';
 import type { Action } from '../../components/actions';
-import { Badge, type Tone } from '../../components/badge';
 import { Drawer } from '../../components/overlays';
 import { Empty, Facts, Loaded } from '../../components/page';
 import { Collection, type Column, column, textColumn, timeColumn } from '../../components/table';
-import { Foreign, QueueLink, Time } from '../../components/text';
-import { api, type Resource, useGet } from '../../core/api';
+import { Badge, Foreign, QueueLink, Time, type Tone } from '../../components/text';
+import { api, can, type Resource, useGet } from '../../core/api';
 import { act, toast } from '../../core/dialogs';
 import { counted, number } from '../../core/format';
 import { aside, query, segment } from '../../core/router';
-import { can } from '../../core/session';
 
 const TONES: Readonly<Record<TargetState, Tone>> = { up: 'green', paused: 'amber', stopped: 'red' };
 

@@ -1,16 +1,15 @@
 /** Workers that pull: their leases, and directives for them. */
 import type { Directive, LeasedJob, WorkerDetail, WorkerList, WorkerStatus } from '../../../contract/workers';
 import type { Action } from '../../components/actions';
-import { Badge, type Tone } from '../../components/badge';
+import { Button } from '../../components/button';
 import { Drawer } from '../../components/overlays';
 import { Empty, Facts, Loaded, Stat } from '../../components/page';
 import { Collection, type Column, column, countColumn, textColumn, timeColumn } from '../../components/table';
-import { Button, CountOf, Foreign, Id, JobLink, Link, None, QueueLink, Time } from '../../components/text';
-import { api, type Resource, useGet } from '../../core/api';
+import { Badge, CountOf, Foreign, Id, JobLink, Link, None, QueueLink, Time, type Tone } from '../../components/text';
+import { api, can, type Resource, useGet } from '../../core/api';
 import { act, askAndAct } from '../../core/dialogs';
 import { capitalized, counted, number } from '../../core/format';
 import { aside, query, segment } from '../../core/router';
-import { can } from '../../core/session';
 
 export const PER_PAGE = 50;
 

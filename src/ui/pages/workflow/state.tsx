@@ -1,7 +1,6 @@
 import type { WorkflowHeader } from '../../../contract/workflows';
-import { Badge, type Tone } from '../../components/badge';
 import type { IconName } from '../../components/icon';
-import { Bar } from '../../components/progress';
+import { Badge, Bar, type Tone } from '../../components/text';
 import { number } from '../../core/format';
 import './state.css';
 

@@ -4,12 +4,11 @@ import { FilterBar, Newer } from '../../components/list';
 import { Empty, PageHead } from '../../components/page';
 import { Collection, type Column, column, timeColumn } from '../../components/table';
 import { Count, Duration, IdLink, Link } from '../../components/text';
-import { api, useGet } from '../../core/api';
+import { api, can, useGet } from '../../core/api';
 import { useNow } from '../../core/clock';
 import { useListUpdates } from '../../core/list-updates';
 import type { LiveEvent } from '../../core/live';
 import { href, pageNumber, query, segment } from '../../core/router';
-import { can } from '../../core/session';
 import { cancelWorkflow } from '../workflow/actions';
 import { Done, lastedOf, WorkflowState } from '../workflow/state';
 
