@@ -4,8 +4,8 @@ import { useState } from 'preact/hooks';
 import { number, timeOfDay } from '../core/format';
 import { Button } from './button';
 import { Lazy } from './lazy';
+import { PlainTable } from './page';
 import type { PlotProps } from './plot';
-import { PlainTable } from './table';
 
 /** @param props.label what it shows, for those who do not see it: "processed per minute, last 30 minutes" */
 export function Sparkline(props: { values: readonly number[]; label: string; width: number }) {

@@ -3,7 +3,7 @@ import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { RetryPreview } from '../../contract/system';
 import { duration, number } from '../core/format';
 import { Figure } from './chart';
-import { PlainTable } from './table';
+import { PlainTable } from './page';
 import './retry-curve.css';
 
 /** @param done attempts that a job has failed already */

@@ -246,45 +246,6 @@ function sorted<Row>(rows: readonly Row[], columns: readonly Column<Row>[]): rea
   });
 }
 
-/** A small table of known rows. @param props.head labels @param props.end right-align from this column on */
-export function PlainTable(props: {
-  label: string;
-  head: readonly string[];
-  rows: readonly (readonly ComponentChildren[])[];
-  end: number;
-  scrolls?: boolean;
-  class?: string;
-}) {
-  const { label, head, rows, end, scrolls, class: style = '' } = props;
-  const kind = (index: number) => (index >= end ? 'end' : '');
-  return (
-    <div class={`table-frame${scrolls ? ' scrolls' : ''}`}>
-      <table class={`table plain ${style}`} aria-label={label}>
-        <thead>
-          <tr>
-            {head.map((text, index) => (
-              <th key={text} scope="col" class={kind(index)}>
-                {text}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map((cells, row) => (
-            <tr key={row}>
-              {cells.map((cell, index) => (
-                <td key={head[index]} class={kind(index)} data-label={head[index]}>
-                  {cell}
-                </td>
-              ))}
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
-  );
-}
-
 interface List<Row> {
   items: readonly Row[];
   total?: number;

@@ -1,20 +1,21 @@
 /** Failures in groups: a hundred thousand failed jobs are usually five mistakes. */
 import { useEffect, useRef, useState } from 'preact/hooks';
-import type { FailureGroup, FailureGroups } from '../../../contract/failures';
+import type { FailureGroup, FailureGroupFound, FailureGroups } from '../../../contract/failures';
 import type { Action } from '../../components/actions';
-import { isIntended } from '../../components/error';
+import { ErrorOf, isIntended, type JobError } from '../../components/error';
 import { type Filter, FilterBar, Newer, Pager, QueueFilter } from '../../components/list';
-import { useOperation } from '../../components/operation';
-import { Empty, LiveRefused, Loaded, PageHead, Skeleton } from '../../components/page';
+import { type StartedOperation, useOperation } from '../../components/operation';
+import { Drawer } from '../../components/overlays';
+import { Empty, Facts, LiveRefused, Loaded, PageHead, Skeleton } from '../../components/page';
 import { type Column, column, countColumn, DataTable, textColumn, timeColumn } from '../../components/table';
-import { Badge, Button, Foreign, FurtherButton } from '../../components/text';
-import { api, can, type Resource, useResource } from '../../core/api';
+import { Badge, Button, Foreign, FurtherButton, JobLink, LinkButton, Names, Time } from '../../components/text';
+import { api, can, type Resource, useGet, useResource } from '../../core/api';
 import { number } from '../../core/format';
 import { useFurther } from '../../core/further';
-import { aside, href, navigate, pageNumber, query, url } from '../../core/router';
-import { GroupDrawer, onGroup } from './group';
-import './page.css';
 import { channelOf, type LiveEvent, useLive } from '../../core/live';
+import { aside, href, navigate, pageNumber, query, segment, url } from '../../core/router';
+import { atPath } from '../jobs/operations';
+import './page.css';
 
 const PER_PAGE = 50;
 
@@ -229,3 +230,110 @@ const isOther = (group: FailureGroup, now: FailureGroup | undefined): boolean =>
   now?.count !== group.count || now.last_seen_at !== group.last_seen_at;
 
 const emptied = (group: FailureGroup): FailureGroup => ({ ...group, count: 0, dead: 0, discarded: 0, retrying: 0 });
+
+interface Props {
+  fingerprint: string;
+  /** Changes when the group's jobs have changed. */
+  version: unknown;
+  onAct: (action: 'redrive' | 'discard') => void;
+}
+
+/** One group: what went wrong, where, and what to do about it. */
+function GroupDrawer({ fingerprint, version, onAct }: Props) {
+  const group = useGet<FailureGroupFound>(
+    `admin/failures/${segment(fingerprint)}`,
+    { queue: query('queue'), type: query('type'), state: query('state') },
+    version,
+  );
+  const isGone = group.error?.status === 404 || group.data?.count === 0;
+  return (
+    <Drawer title="Failures" name="group">
+      {isGone ? (
+        <Empty icon="completed" title="No failures left">
+          Its jobs were retried, completed or deleted.
+        </Empty>
+      ) : (
+        <Loaded of={group}>
+          {(found) => <Shown group={found as FailureGroupFound & FailureGroup} onAct={onAct} />}
+        </Loaded>
+      )}
+    </Drawer>
+  );
+}
+
+function Shown({ group, onAct }: { group: FailureGroupFound & FailureGroup; onAct: Props['onAct'] }) {
+  const { fingerprint, type, error, count, dead, discarded, retrying, queues, sample, more } = group;
+  const listed = { fingerprint, queue: query('queue') };
+  const linkTo = (queue: string) => <a href={href('jobs', { fingerprint, queue })}>{queue}</a>;
+  return (
+    <>
+      <div class="group-head">
+        <strong class={isIntended(error) ? '' : 'red'}>
+          <Foreign>{error.type ?? error.code ?? 'Error'}</Foreign>
+        </strong>
+        <p class="mono">
+          <Foreign>{sample.message || error.message}</Foreign>
+        </p>
+      </div>
+      <div class="actions">
+        {can('admin:write') && (
+          <Button class="primary" onClick={() => onAct('redrive')}>
+            Redrive {number(count)}
+            {more && '+'}
+          </Button>
+        )}
+        {can('admin:purge') && <Button label="Discard" class="danger" onClick={() => onAct('discard')} />}
+        <LinkButton label="Show the jobs" to={href('jobs', listed)} />
+      </div>
+      <Facts
+        of={[
+          ['Job type', <Foreign key="type">{type}</Foreign>],
+          ['Grouped by', <Foreign key="pattern">{error.message}</Foreign>],
+          ['Ended', isIntended(error) && 'as intended'],
+          ['Dead letters', dead > 0 && number(dead)],
+          ['Otherwise discarded', discarded > 0 && number(discarded)],
+          ['Waiting for their retry', retrying > 0 && number(retrying)],
+          ['First seen', <Time key="first" at={group.first_seen_at} />],
+          ['Last seen', <Time key="last" at={group.last_seen_at} />],
+          [queues.length === 1 ? 'Queue' : 'Queues', <Names key="queues" of={queues} show={linkTo} />],
+        ]}
+      />
+      <Sample id={sample.job_id} message={sample.message} />
+    </>
+  );
+}
+
+function Sample({ id, message }: { id: string; message: string }) {
+  const job = useGet<{ errors: readonly JobError[] }>(`admin/jobs/${segment(id)}`);
+  const error = job.data?.errors.at(-1);
+  return (
+    <section class="section">
+      <header>
+        <h3>For example</h3>
+        <JobLink id={id} />
+      </header>
+      {error ? <ErrorOf error={error} isOpen /> : <Foreign>{message}</Foreign>}
+    </section>
+  );
+}
+
+/** What narrows the groups that are listed narrows what is done to one of them; the age does not. */
+function narrowed(): Record<string, unknown> {
+  const names = ['queue', 'type', 'state'].filter((name) => query(name) !== '');
+  return Object.fromEntries(names.map((name) => [name, query(name).split(',')]));
+}
+
+const WORDS = {
+  redrive: {
+    ...{ verb: 'Redrive', doing: 'Redriving', done: 'redriven' },
+    text: 'They run again as soon as there is capacity, including those that wait for their next attempt.',
+  },
+  discard: {
+    ...{ verb: 'Discard', doing: 'Discarding', done: 'deleted permanently', danger: true },
+    text: 'They are deleted with their history, including those that wait for their next attempt. This cannot be undone.',
+  },
+};
+
+function onGroup(fingerprint: string, action: 'redrive' | 'discard'): StartedOperation {
+  return { ...WORDS[action], ...atPath(`admin/failures/${segment(fingerprint)}/${action}`, narrowed()) };
+}
