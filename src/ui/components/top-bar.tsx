@@ -1,6 +1,5 @@
 import { useRef } from 'preact/hooks';
-import { logout, session } from '../core/api';
-import { act } from '../core/dialogs';
+import { act, logout, session } from '../core/api';
 import { connection, held, paused, refusal, setPaused } from '../core/live';
 import { href, navigate, path, query } from '../core/router';
 import { setTheme, theme } from '../core/theme';

@@ -1,7 +1,6 @@
 import { useState } from 'preact/hooks';
 import { FormDialog, JsonField, PriorityField, TextField, textIn } from '../../components/form';
-import { api } from '../../core/api';
-import { toast } from '../../core/dialogs';
+import { api, toast } from '../../core/api';
 import { parseExact } from '../../core/exact';
 import { href, openAside, query } from '../../core/router';
 

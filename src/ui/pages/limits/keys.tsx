@@ -6,8 +6,7 @@ import { FormDialog, SelectField, TextField, textIn } from '../../components/for
 import { Empty } from '../../components/page';
 import { Collection, type Column, column, countColumn, textColumn } from '../../components/table';
 import { Badge, Bar, Count, Names, None, QueueLink, Time } from '../../components/text';
-import { ApiFailure, api, can, useResource } from '../../core/api';
-import { askAndAct } from '../../core/dialogs';
+import { ApiFailure, api, askAndAct, can, useResource } from '../../core/api';
 import { number, span } from '../../core/format';
 import { paused } from '../../core/live';
 import { openAside, pageNumber, query, segment } from '../../core/router';

@@ -1,8 +1,7 @@
 /** Whether a queue hands out jobs, and the buttons and keys that change it. */
 import type { Action } from '../../components/actions';
 import { Badge, type Tone } from '../../components/text';
-import { api, can } from '../../core/api';
-import { act, askAndAct } from '../../core/dialogs';
+import { act, api, askAndAct, can } from '../../core/api';
 import { segment } from '../../core/router';
 import type { QueueItem } from './types';
 

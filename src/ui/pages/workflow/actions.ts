@@ -1,6 +1,5 @@
 import type { WorkflowSummary } from '../../../contract/workflows';
-import { api } from '../../core/api';
-import { askAndAct } from '../../core/dialogs';
+import { api, askAndAct } from '../../core/api';
 import { counted } from '../../core/format';
 import { segment } from '../../core/router';
 
