@@ -4,8 +4,7 @@
  */
 import fc from 'fast-check';
 import { mintId } from '../../src/job/ids';
-import { prepareBulk } from '../../src/queue/features/shares/action';
-import { abortBatch, commitBatch, decideBatch, decisionOf } from '../../src/queue/features/shares/batch';
+import { abortBatch, commitBatch, decideBatch, decisionOf, prepareBulk } from '../../src/queue/features/shares/batch';
 import { prepareBatch } from '../../src/queue/features/shares/enqueue';
 import { cancelOpen } from '../../src/queue/jobs/cancel';
 import { DECISION, SHARE } from '../../src/queue/store/batches';

@@ -21,7 +21,7 @@ import type { Configured, Named, Stored, StoredQueue } from '../store/parts';
 import { bodyOf, historyOf, isBegun } from '../store/row-texts';
 import { availableSince, idOf, isSnoozed } from '../store/rows';
 import { Scan } from '../store/scan';
-import { waitsForGroup } from './group-waiting';
+import { waitsForGroup } from './group-detail';
 import { roomFor } from './limit-check';
 import { recordedSteps } from './steps';
 

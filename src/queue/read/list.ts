@@ -39,11 +39,14 @@ export function list(q: StoredQueue, request: ListRequest, now: number): ListPag
   const page = { filter, limit: request.limit, budget, from: request.before };
   const { next, looked, spent } = scan(q, page, now, take);
   const goOn = cut ?? next;
+  // Exact where that is cheap; else a lower bound.
+  const all: CountResult = request.total === false ? { count: 0 } : count(q, { filter }, now, budget * TOTAL_TIMES);
   return {
     jobs,
     looked,
     spent,
-    ...(request.total === false ? { total: 0 } : totalOf(q, filter, now, budget * TOTAL_TIMES)),
+    total: all.count,
+    ...(all.next !== undefined && { total_is_exact: false as const }),
     has_more: goOn !== undefined,
     ...(goOn !== undefined && { next: goOn }),
   };
@@ -77,17 +80,6 @@ function viewOfHit(q: StoredQueue, hit: Hit, now: number): JobView | undefined {
   const row = rowByKey(q.store, hit.key);
   const seen = row && q.store.locks.seen(row);
   return seen && viewOfRow(q, seen, now);
-}
-
-/** How many match: exactly where that is cheap; else a lower bound. */
-function totalOf(
-  q: StoredQueue,
-  filter: JobFilter,
-  now: number,
-  budget: number,
-): Pick<ListPage, 'total' | 'total_is_exact'> {
-  const { count: total, next } = count(q, { filter }, now, budget);
-  return { total, ...(next !== undefined && { total_is_exact: false as const }) };
 }
 
 /** Counts matching jobs in steps: `next` says where the count continues. @param budget jobs looked at, at most */

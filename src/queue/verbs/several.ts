@@ -27,8 +27,8 @@ import {
   writeIfExists,
 } from '../access-modes';
 import type { Operation } from '../creation';
-import { prepareBulk } from '../features/shares/action';
 import * as batches from '../features/shares/batch';
+import { prepareBulk } from '../features/shares/batch';
 import { prepareBatch } from '../features/shares/enqueue';
 import { adopt, adoptMoved, beginMove, considerMove, planMove } from '../features/transfer/moves';
 import { startSteps } from '../features/workflow/steps';

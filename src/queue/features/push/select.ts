@@ -18,9 +18,8 @@ import { selectReady } from '../../store/ranks';
 import { rowByKey } from '../../store/row-lookup';
 import { emptyBody, readableBody } from '../../store/row-texts';
 import { Scan, type Verdict } from '../../store/scan';
-import { ChunkedRound, hasChunk } from './chunked';
 import { targetOf } from './handled-types';
-import { CallPlan, MAX_CHARS_UNDER_WAY, PushSelection, type Round } from './plan';
+import { CallPlan, ChunkedRound, hasChunk, MAX_CHARS_UNDER_WAY, PushSelection, type Round } from './plan';
 import { connectionsLeft, type PushTarget } from './target';
 
 /** Rows of the due index that are read again rather than remembered. */

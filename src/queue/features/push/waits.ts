@@ -9,8 +9,8 @@ import { countAhead } from '../../store/jobs-ahead';
 import { startsLeft } from '../../store/limits/queue-limit';
 import type { StoredQueue } from '../../store/parts';
 import { availableSince } from '../../store/rows';
-import { gatheredFor } from './chunked';
 import { type HandledTypes, urlOf } from './handled-types';
+import { gatheredFor } from './plan';
 import type { Bound, PushTarget } from './target';
 
 /** Undefined for a job that is not pushed. */

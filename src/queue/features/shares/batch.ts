@@ -3,26 +3,40 @@
  *
  *     prepare in every queue ──▶ decide in one of them (the coordinator) ──▶ commit in the others
  *
- * Shares are new jobs (`enqueue.ts`) or actions (`action.ts`). The decision is an outbox message, written in the
- * transaction that commits the coordinator's own share. If it replaces jobs of other queues, these end first, and then
- * all queues commit: no job runs beside the one that it replaces. If the driver (`src/across/all-or-nothing.ts`)
- * dies, a share asks the coordinator after a while, which then abandons an undecided batch.
+ * Shares are new jobs (`enqueue.ts`) or actions, whose preparing checks and locks the jobs. The decision is an outbox
+ * message, written in the transaction that commits the coordinator's own share. If it replaces jobs of other queues,
+ * these end first, and then all queues commit: no job runs beside the one that it replaces. If the driver
+ * (`src/across/all-or-nothing.ts`) dies, a share asks the coordinator after a while, which then abandons an undecided
+ * batch.
  */
-
 import { cancelAt, MAX_REACHED } from '../../../across/locate';
 import { recallAnswer, rememberAnswer } from '../../../durable/inbox';
 import { type MessageKind, posted } from '../../../durable/outbox-relay';
 import { inParallel } from '../../../durable/parallel';
 import { waitAtMost } from '../../../durable/wait';
-import { unavailable, unwrap } from '../../../job/errors';
+import { ApiError, unavailable, unwrap } from '../../../job/errors';
 import type { IdPlace } from '../../../rpc/ids';
+import type { BulkAction, BulkAnswer } from '../../../rpc/operations';
 import type { RememberedAnswer } from '../../../rpc/receipts';
 import type { Feature, Host } from '../../feature';
 import { isBounded, setShedding, shed } from '../../jobs/backpressure';
+import { actOnRow, checkItem } from '../../jobs/bulk-act';
+import { lockRow, refuseLocked, unlockRow } from '../../jobs/lock';
 import { giveUp, refuseGivenUp, tookTooLong } from '../../jobs/may-enqueue';
-import { DECISION, isReplaced, readDecision, readShare, SHARE, type Untold, writeDecision } from '../../store/batches';
-import type { QueueParts, Stored } from '../../store/parts';
-import { abortAction, commitAction } from './action';
+import { find } from '../../read/find';
+import { deleteArchived } from '../../store/archive';
+import {
+  DECISION,
+  isReplaced,
+  type PreparedAction,
+  readDecision,
+  readShare,
+  SHARE,
+  type Untold,
+  writeDecision,
+  writeShare,
+} from '../../store/batches';
+import type { Named, QueueParts, Stored } from '../../store/parts';
 import { abortJobs, commitJobs } from './enqueue';
 
 /**
@@ -144,4 +158,64 @@ export class Batches implements Feature {
       delivered.catch(() => undefined),
     );
   }
+}
+
+/**
+ * Checks this queue's share and locks its jobs, two rows each. If one cannot be acted on, nothing is written and
+ * `applied` is false. Running jobs are refused: a report cannot wait for other queues. Completed ones need no lock: they
+ * can only be removed. The commit unlocks and acts in one transaction. @param request ids, each named once @throws {ApiError} 503 while another operation has one
+ */
+export function prepareBulk(
+  q: QueueParts,
+  batch: string,
+  coordinator: string,
+  request: { action: BulkAction; ids: readonly string[] },
+  now: number,
+): BulkAnswer {
+  refuseGivenUp(q, batch, now);
+  const { action, ids } = request;
+  for (const id of ids) refuseLocked(q, id);
+  const items = ids.map((id) => {
+    const item = checkItem(q, action, id, now);
+    const runs = item.status === 'done' && isRunning(q, id);
+    return runs ? { job_id: id, status: 'skipped' as const, reason: 'active' } : item;
+  });
+  if (items.some(({ status }) => status !== 'done')) return { items, applied: false };
+  const act: PreparedAction = { action, locked: [], archived: [] };
+  for (const id of ids) {
+    const found = find(q, id);
+    if (found?.row) act.locked.push(lockRow(q, found.row, now));
+    else if (found) act.archived.push(found.archived.k);
+  }
+  writeShare(q, batch, { coordinator, jobs: [], act }, now);
+  return { items, applied: true };
+}
+
+function isRunning(q: Named & Stored, id: string): boolean {
+  const row = find(q, id)?.row;
+  return row !== undefined && q.store.leases.active.has(row.key);
+}
+
+function commitAction(q: QueueParts, { action, locked, archived }: PreparedAction, now: number): void {
+  for (const { key } of locked) {
+    // A retry that came due meanwhile is still the one that was checked.
+    const row = unlockRow(q, key, now, action === 'retry' ? now + 1 : undefined);
+    if (row) actSurely(q, action, row, now);
+  }
+  if (archived.length > 0) deleteArchived(q.store, archived);
+}
+
+/** The decision is final: a failure with one job does not affect the others. */
+function actSurely(q: QueueParts, action: BulkAction, row: Parameters<typeof actOnRow>[2], now: number): void {
+  try {
+    actOnRow(q, action, row, now);
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    console.error(`tocsin: a job could not be acted on as decided (${action})`, error);
+  }
+}
+
+/** The batch is abandoned: the jobs are as they were. */
+function abortAction(q: QueueParts, { locked }: PreparedAction, now: number): void {
+  for (const { key } of locked) unlockRow(q, key, now);
 }
