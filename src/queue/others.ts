@@ -1,4 +1,4 @@
-/** Whom a queue talks to: the objects of other queues, workflows, subscriptions and keys, and the directory. */
+/** What a queue calls: the objects of other queues, workflows, subscriptions and keys, and the directory. */
 import { v7 as uuidv7 } from 'uuid';
 import type { BatchEntry } from '../across/batch';
 import { enqueueAll, enqueueOne } from '../across/enqueue';

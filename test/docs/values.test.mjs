@@ -132,7 +132,7 @@ const SAID = {
     `\`id\`: up to ${ids} ids.`,
     `At most ${job('search', 'MAX_WORDS')} words and ${job('search', 'MAX_SEARCH')} characters.`,
     `(up to ${queue('read/scan', 'MAX_INDEXED')} jobs); ids are looked up`,
-    `at most ${queue('features/bulk/matching', 'MAX_LOOKED')} jobs of a queue are searched`,
+    `at most ${queue('features/bulk/feature', 'MAX_LOOKED')} jobs of a queue are searched`,
     `transactions of at most ${turnChanges} jobs`,
     `If the operation takes longer than ${http('bulk/operate', 'MAX_WAIT_S')} seconds`,
     `\`items\` lists the first ${constant('rpc/operations.ts', 'MAX_ITEMS')}, queue by queue`,
@@ -155,8 +155,8 @@ const SAID = {
     `else ${minutes(DEFAULTS.visibilityMs)} minutes. A job whose lease`,
     `\`count\` is clamped to 1 … ${http('workers/fetch', 'MAX_COUNT')}, and \`wait_ms\` (long poll) to 0 … ${http('workers/fetch', 'MAX_WAIT_MS')}.`,
     `\`POST /workers/report\` takes up to ${job('attempt/read-report', 'MAX_REPORTS')} acks and nacks`,
-    `remembers that, up to ${queue('store/announced', 'MAX_PULLED')} types`,
-    `every ${seconds(queue('store/announced', 'CHANGE_EVERY_MS'))} seconds at most`,
+    `remembers that, up to ${queue('store/configuration', 'MAX_PULLED')} types`,
+    `every ${seconds(queue('store/configuration', 'CHANGE_EVERY_MS'))} seconds at most`,
     `(at most ${http('results/routes', 'MAX_WAIT_SECONDS')} seconds)`,
     `It is any JSON up to ${mib(job('attempt/notes', 'MAX_CHECKPOINT_BYTES'))}.`,
   ],
@@ -252,7 +252,7 @@ const SAID = {
   'docs/reference/between-objects.md': [
     `once they have read and written ${mib(own('durable/group-commit', 'MAX_WORK'))} of rows`,
     `No request asks more than ${queuesAtOnce} queues.`,
-    `remembers a move for ${days(queue('features/transfer/adopt', 'REMEMBER_MOVE_MS'))} days`,
+    `remembers a move for ${days(queue('features/transfer/moves', 'REMEMBER_MOVE_MS'))} days`,
   ],
   'docs/reference/life-of-a-job.md': [
     `up to ${kib(queue('store/block', 'MAX_CHARS'))}.`,
@@ -260,7 +260,7 @@ const SAID = {
     `${mib(queue('store/block-cache', 'MAX_BODIES'))} of bodies at most, regardless of the backlog`,
     `at most ${queue('store/singles', 'MAX_LIVE')}, of ${kib(queue('store/singles', 'MAX_CHARS'))} each`,
     `An event may start ${queue('features/push/pump', 'CALLS_PER_EVENT')} calls`,
-    `${mib(queue('store/running-logs', 'MAX_BYTES'))} for all attempts together`,
+    `${mib(queue('store/observations', 'MAX_BYTES'))} for all attempts together`,
   ],
   'docs/guides/unique.md': [
     `${own('locks/object', 'TURN_ROWS')} rows in a turn`,

@@ -21,7 +21,7 @@ import { endRuns, RUN } from '../../src/queue/jobs/runs';
 import { recordedSteps, recordStep } from '../../src/queue/jobs/steps';
 import { find } from '../../src/queue/read/find';
 import { list } from '../../src/queue/read/list';
-import { bodyOf, historyOf } from '../../src/queue/store/row-texts';
+import { bodyOf, historyOf } from '../../src/queue/store/job-row';
 import { stateOf } from '../../src/queue/store/rows';
 import { RUN_CANCEL, RUN_ENDED } from '../../src/queue/store/run-notes';
 import type { QueueApi } from '../../src/rpc/queue';

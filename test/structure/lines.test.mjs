@@ -10,38 +10,38 @@ import { fileURLToPath } from 'node:url';
 const SRC = fileURLToPath(new URL('../../src/', import.meta.url));
 
 const LINES = {
-  access: 1_017,
-  across: 5_327,
+  access: 1_009,
+  across: 5_326,
   allowance: 774,
-  cli: 11_835,
-  client: 7_720,
+  cli: 11_797,
+  client: 7_630,
   contract: 4_943,
   directory: 3_307,
-  dispatch: 1_882,
+  dispatch: 1_877,
   durable: 2_298,
   export: 582,
   'files beside the rooms': 539,
-  handler: 5_386,
-  http: 10_733,
-  job: 9_463,
-  library: 744,
+  handler: 5_344,
+  http: 10_584,
+  job: 9_486,
+  library: 734,
   locks: 479,
   mcp: 175,
   metrics: 403,
-  notifications: 758,
+  notifications: 752,
   pools: 150,
   producer: 939,
-  queue: 26_959,
-  rpc: 1_734,
+  queue: 26_371,
+  rpc: 1_721,
   schedules: 911,
   schemas: 1_026,
-  testing: 961,
-  ui: 11_894,
+  testing: 958,
+  ui: 11_718,
   workflow: 742,
 };
 
-/** All of them together; what is above 113,000 is to be taken away. */
-const TOTAL = 113_700;
+/** All of them together. */
+const TOTAL = 112_600;
 
 /** A number that is this much too high is an old one. */
 const SPARE = 200;

@@ -4,10 +4,9 @@ import type { JobView } from '../../job/record';
 import { TERMINAL_STATES } from '../../job/states';
 import { findSettled, mustFind, viewOf, viewOfRow } from '../read/find';
 import { leaveShare } from '../store/batches';
-import { STATE } from '../store/job-row';
+import { historyOf, STATE } from '../store/job-row';
 import { move } from '../store/jobs';
 import type { QueueParts } from '../store/parts';
-import { historyOf } from '../store/row-texts';
 import { movable } from './legal-move';
 import { unlockRow } from './lock';
 

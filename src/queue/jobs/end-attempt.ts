@@ -15,11 +15,10 @@ import type { Move } from '../../job/states';
 import { cut } from '../../job/text';
 import { type Active, pushedTimeoutMs, ranBy } from '../store/active';
 import type { EndedAttempt } from '../store/attempts';
-import { type JobRow, STATE } from '../store/job-row';
+import { bodyOf, historyOf, type JobRow, STATE } from '../store/job-row';
 import { type Change, move } from '../store/jobs';
 import type { Named, QueueParts, Stored } from '../store/parts';
 import { rowByKey } from '../store/row-lookup';
-import { bodyOf, historyOf } from '../store/row-texts';
 import { idOf, placeOf } from '../store/rows';
 
 /** Entries of the error history that are kept, and their bytes in all. A row holds 2 MB with its body. */

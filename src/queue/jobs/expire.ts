@@ -1,10 +1,9 @@
 /** Jobs whose time passed before they ran, or that find no room: discarded without a run, never as dead letters. */
 import { LIMIT, rows } from '../../durable/sql';
-import { type JobRow, STATE } from '../store/job-row';
+import { historyOf, type JobRow, STATE } from '../store/job-row';
 import { move } from '../store/jobs';
 import type { QueueParts, Stored } from '../store/parts';
 import { rowByKey } from '../store/row-lookup';
-import { historyOf } from '../store/row-texts';
 import { isTooLate } from '../store/rows';
 
 /** Has the job expired before it ran? A running job is skipped: expiry forbids a start, not an end. */

@@ -38,7 +38,7 @@ export function fence(q: Named, row: JobRow, active: Active, name: AttemptName):
   }
 }
 
-/** The attempt that a report is about. @param why no report about a job that does not run counts @throws {ApiError} 404, 409 */
+/** The attempt that a report is about. @param why no other report counts @throws {ApiError} 404, 409 */
 export function runningFor(q: Named & Stored, request: AttemptName & { job_id: string }, now: number, why?: string) {
   const { row } = mustFindForReport(q, request.job_id);
   const active = row && q.store.leases.active.get(row.key);

@@ -3,10 +3,9 @@ import { isUuidV7 } from '../../job/ids';
 import type { HeartbeatReceipt, HeartbeatRequest, LeasedJob } from '../../rpc/workers';
 import { keysOf } from '../read/find';
 import type { Active } from '../store/active';
-import { STATE } from '../store/job-row';
+import { bodyOf, readableBody, STATE } from '../store/job-row';
 import type { Named, QueueParts, Stored, Woken } from '../store/parts';
 import { completedByKeys, identitiesOf, rowByKey } from '../store/row-lookup';
-import { bodyOf, readableBody } from '../store/row-texts';
 import { idOf } from '../store/rows';
 import { fail, type Random, requeue } from './end-attempt';
 

@@ -5,7 +5,7 @@
 
 import type { OnLimit } from '../../job/limits/policy';
 import type { Active } from '../store/active';
-import type { JobRow } from '../store/job-row';
+import { isBegun, type JobRow } from '../store/job-row';
 import { move } from '../store/jobs';
 import type { Limiter } from '../store/limits/limiter';
 import { limiterOf, policyOf, runningOf } from '../store/limits/place';
@@ -13,7 +13,6 @@ import { noteQueueStarts } from '../store/limits/queue-limit';
 import type { Named, QueueParts, Stored, StoredQueue } from '../store/parts';
 import { rowByKey } from '../store/row-lookup';
 import { entersDueIndex } from '../store/row-places';
-import { isBegun } from '../store/row-texts';
 import { stateOf } from '../store/rows';
 import { drop } from './expire';
 

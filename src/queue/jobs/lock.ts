@@ -1,8 +1,7 @@
 /** Locks jobs for an operation over several queues until it is decided: unclaimable and unchanged, shown as before. */
 import { lockedError } from '../../job/undecided';
 import { find } from '../read/find';
-import { isInLine } from '../store/columns';
-import { type JobRow, STATE } from '../store/job-row';
+import { isInLine, type JobRow, STATE } from '../store/job-row';
 import { move } from '../store/jobs';
 import type { LockedPlace } from '../store/locks';
 import type { Named, QueueParts, Stored } from '../store/parts';

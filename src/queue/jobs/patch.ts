@@ -8,11 +8,9 @@ import { ENDS, type End, mergeRetention, ownRetentionMs } from '../../job/retent
 import { checkRetry } from '../../job/retry/validate';
 import type { PatchRequest } from '../../rpc/operations';
 import { mustFind, viewOfRow } from '../read/find';
-import { isInLine } from '../store/columns';
-import { type JobRow, STATE } from '../store/job-row';
+import { bodyOf, historyOf, isInLine, type JobRow, STATE } from '../store/job-row';
 import { move } from '../store/jobs';
 import type { Configured, QueueParts } from '../store/parts';
-import { bodyOf, historyOf } from '../store/row-texts';
 import { isSnoozed } from '../store/rows';
 import { movable } from './legal-move';
 

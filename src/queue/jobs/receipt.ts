@@ -1,10 +1,10 @@
-/** What producers are told of their jobs: receipts, and warnings, rather than when the jobs are missed. */
+/** What producers get back for their jobs: receipts, and warnings, rather than when the jobs are missed. */
 import { parseExactly } from '../../job/envelope/exact';
 import { charsToTell, MAX_EXISTING_CHARS, tooMuchToTell } from '../../job/message';
 import type { JobBody, JobView, NewJob } from '../../job/record';
 import { isEarlierEntry, type Placement } from '../../job/unique/conflicts';
 import type { EnqueuedJob } from '../../rpc/receipts';
-import { mayNameUrl } from '../store/columns';
+import { mayNameUrl } from '../store/job-row';
 import type { Configured, Handled, Named, Stored } from '../store/parts';
 import type { StoredJob } from './conflicts';
 import { warnOfMisfits } from './may-enqueue';

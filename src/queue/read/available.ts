@@ -1,9 +1,8 @@
 /** The available jobs as stored, bounded reads: heads of blocks for jobs waiting since their enqueue, else rows. */
 import { RANK_BIT } from '../../job/ids';
-import { type JobRow, STATE } from '../store/job-row';
+import { groupOfRow, isBegun, type JobRow, STATE } from '../store/job-row';
 import type { WaitingJobs } from '../store/limits/limiter';
 import type { Stored } from '../store/parts';
-import { groupOfRow, isBegun } from '../store/row-texts';
 import { availableSince } from '../store/rows';
 import { GROUP_OF_BODY } from './filter';
 

@@ -12,10 +12,9 @@ import type { ExportPage, ExportRequest, ExportStart } from '../../rpc/export';
 import { modeOf } from '../../settings';
 import { archivedAfter, farResult } from '../store/archive';
 import { SHARE } from '../store/batches';
-import { type JobRow, STATE } from '../store/job-row';
+import { type JobRow, readableBody, STATE } from '../store/job-row';
 import type { Named, Stored, StoredQueue } from '../store/parts';
 import { rowByKey, withRows } from '../store/row-lookup';
-import { readableBody } from '../store/row-texts';
 import { type ArchivedJob, idOf, idOfArchived } from '../store/rows';
 import { scan } from './scan';
 

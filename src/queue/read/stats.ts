@@ -6,9 +6,8 @@ import { JOB_STATES } from '../../job/states';
 import { MAX_UPCOMING, type Upcoming } from '../../metrics/as-of';
 import type { QueueStats, StateCounts } from '../../rpc/stats';
 import { countArchived } from '../store/archive';
-import { STANDS_IN_LINE } from '../store/columns';
 import { afterAllAt } from '../store/due-index';
-import { STATE } from '../store/job-row';
+import { STANDS_IN_LINE, STATE } from '../store/job-row';
 import type { Stored, StoredQueue } from '../store/parts';
 import { stateOf } from '../store/rows';
 

@@ -1,13 +1,12 @@
 import { defined } from '../../job/envelope/fields';
 import { type Active, pushedTimeoutMs, ranBy } from './active';
 import { emitCompleted, emitStarted } from './job-events';
-import type { JobRow } from './job-row';
+import { bodyOf, groupOfRow, historyOf, type JobRow } from './job-row';
 import { check, forgetIdentity, positionOf } from './jobs';
 import { keptUntil } from './own-retention';
 import { deleteRows } from './own-rows';
 import type { Named, Observed, QueueParts, Stored, Woken } from './parts';
 import { leaves } from './row-places';
-import { bodyOf, groupOfRow, historyOf } from './row-texts';
 import { noteCompletion } from './workflow-endings';
 
 /** Grants one lease to these jobs, which run from now on. One row written for all of them. */

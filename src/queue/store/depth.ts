@@ -2,9 +2,8 @@
 import { cell } from '../../durable/sql';
 import { utf8Bytes } from '../../job/bytes';
 import { RANK_BIT } from '../../job/ids';
-import { STANDS_IN_LINE } from './columns';
 import type { GroupCounts } from './groups/counts';
-import type { JobRow } from './job-row';
+import { type JobRow, STANDS_IN_LINE } from './job-row';
 import type { LockTable } from './locks';
 
 /** The shares of batches that are being decided, as far as they can be read. */

@@ -6,9 +6,8 @@ import { own } from '../../job/own';
 import type { JobErrorEntry, JobHistory } from '../../job/record';
 import type { JobState, Move } from '../../job/states';
 import type { Active } from './active';
-import { type JobRow, STATE } from './job-row';
+import { groupOfRow, historyOf, type JobRow, STATE } from './job-row';
 import type { Named, Observed } from './parts';
-import { groupOfRow, historyOf } from './row-texts';
 import { idOf, stateOf } from './rows';
 
 /** What only the caller knows of a move. */

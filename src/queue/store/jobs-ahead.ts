@@ -1,9 +1,8 @@
 /** How many jobs come before another one in the order of `ranks.ts`: counted when a client asks why it waits. */
 import { LIMIT } from '../../durable/sql';
 import { RANK_BIT } from '../../job/ids';
-import { STANDS_IN_LINE } from './columns';
 import { compare, positionOf, START } from './due-index';
-import type { JobRow } from './job-row';
+import { type JobRow, STANDS_IN_LINE } from './job-row';
 import { comesFirst, type Ranks } from './ranks';
 import type { Scan } from './scan';
 

@@ -1,7 +1,6 @@
 import { type End, ownRetentionMs, removalMoment } from '../../job/retention';
-import { type JobRow, STATE } from './job-row';
+import { type JobRow, readableBody, STATE } from './job-row';
 import type { Configured } from './parts';
-import { readableBody } from './row-texts';
 
 /** When a job ending now is removed by itself, epoch ms; `now`: not kept; undefined: by the queue's retention. */
 export function keptUntil(

@@ -8,7 +8,6 @@
 import { LIMIT } from '../../durable/sql';
 import { RANK_BIT, sequenceOf } from '../../job/ids';
 import type { Blocks } from './blocks';
-import { isInLine, STANDS_IN_LINE } from './columns';
 import {
   compare,
   compareInLine,
@@ -21,7 +20,7 @@ import {
 } from './due-index';
 import type { GroupGates } from './groups/gates';
 import { type Stream, selectInTurns } from './groups/select';
-import { type JobRow, STATE } from './job-row';
+import { isInLine, type JobRow, STANDS_IN_LINE, STATE } from './job-row';
 import { ownRow, ROW_COLUMNS, readRows } from './own-rows';
 import { Rank, type RankPage, type RankPlace } from './rank';
 import { JobSelection, LINE, MAX_TAKEN_CHARS, type RankName, type Scan, type Verdict } from './scan';

@@ -3,16 +3,14 @@ import type { StoredJob } from '../../export/stored-job';
 import { groupOf } from '../../job/group';
 import { decodeId, FIRST_CHOSEN, RANK_BIT, routeOf, sequenceOf } from '../../job/ids';
 import type { JobHistory } from '../../job/record';
-import { isInLine, isPlain, mayWaitInLine } from './columns';
 import { heldBy, priorityOf } from './groups/holder';
-import { type JobRow, STATE } from './job-row';
+import { bodyOf, isInLine, isPlain, type JobRow, mayWaitInLine, STATE } from './job-row';
 import { check, positionOf } from './jobs';
 import { learn, policyOf } from './limits/place';
 import { endOf, keptUntil } from './own-retention';
 import { writeRow } from './own-rows';
 import type { Configured, Named, Observed, Stored, Woken } from './parts';
 import { enters } from './row-places';
-import { bodyOf } from './row-texts';
 import { fingerprintIn, remember } from './unique-keys';
 
 type Parts = Named & Stored & Configured & Observed & Woken;

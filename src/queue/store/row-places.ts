@@ -1,11 +1,9 @@
 /** Keeps all indexes of a row up to date: the line, the due index, the expiry, the dead letters. */
 
 import type { Active } from './active';
-import { isInLine } from './columns';
 import { positionOf } from './due-index';
-import { type JobRow, STATE } from './job-row';
+import { groupOfRow, isInLine, type JobRow, STATE } from './job-row';
 import type { Named, Stored, Woken } from './parts';
-import { groupOfRow } from './row-texts';
 import type { Owned } from './scan';
 
 /** The row leaves its place. @param active the attempt that ends by this, if the job runs */

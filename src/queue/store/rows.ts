@@ -6,9 +6,8 @@ import type { LogLine } from '../../job/log';
 import type { JobBody, JobErrorEntry, JobHistory, JobRecord } from '../../job/record';
 import type { JobState } from '../../job/states';
 import { type Active, ranBy } from './active';
-import { type JobRow, STATE } from './job-row';
+import { historyOf, type JobRow, STATE } from './job-row';
 import type { ReportedProgress } from './progress';
-import { historyOf } from './row-texts';
 
 /** A completed job as an archive chunk keeps it. Member names are short because every job pays for them. */
 export interface ArchivedJob {

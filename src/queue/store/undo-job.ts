@@ -3,10 +3,9 @@ import type { JobHistory } from '../../job/record';
 import { parseSteps } from '../../job/steps';
 import { type JobToUndo, stepsToUndo, undoBody } from '../../job/undo';
 import { UNDO_OF, UNDO_SUFFIX } from '../../job/undo-names';
-import type { JobRow } from './job-row';
+import { bodyOf, type JobRow } from './job-row';
 import type { Named, Stored } from './parts';
 import { rowByKey } from './row-lookup';
-import { bodyOf } from './row-texts';
 import { idOf } from './rows';
 
 export interface UndoJob extends Pick<JobRow, 'type' | 'priority' | 'body'> {

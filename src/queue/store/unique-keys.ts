@@ -4,8 +4,7 @@ import { MAX_SEQUENCE } from '../../job/ids';
 import type { JobBody } from '../../job/record';
 import { scopeOf } from '../../job/unique/policy';
 import type { UniquePlace } from '../../rpc/uniques';
-import type { JobRow } from './job-row';
-import { readableBody } from './row-texts';
+import { type JobRow, readableBody } from './job-row';
 
 export function knownFingerprints(sql: SqlStorage, fingerprints: readonly string[]): string[] {
   const known = 'SELECT DISTINCT fingerprint FROM unique_keys WHERE fingerprint IN (SELECT value FROM json_each(?))';

@@ -8,9 +8,8 @@ import { parseSteps } from '../../job/steps';
 import { cut } from '../../job/text';
 import type { RunEnding } from '../../rpc/runs';
 import type { Ending } from '../../rpc/workflow';
-import type { JobRow } from './job-row';
+import { type JobRow, readableBody } from './job-row';
 import type { Named, Stored } from './parts';
-import { readableBody } from './row-texts';
 import { idOf } from './rows';
 
 /** The kind of these messages. Their address is the workflow's id, their data a JSON array of {@link Ending}. */

@@ -1,5 +1,5 @@
 /**
- * Calls of the API, who makes them, and how people are asked and told: `components/overlays.tsx` shows questions, toasts.
+ * Calls of the API, who makes them, and the questions and toasts that `components/overlays.tsx` shows.
  * Errors come as {@link ApiFailure}; without a right key the login page opens.
  */
 import { computed, signal } from '@preact/signals';
@@ -163,7 +163,7 @@ export const session = signal<Session | undefined>(undefined);
 
 const scopes = computed(() => new Set<string>(session.value?.scopes ?? []));
 
-/** May this key do what needs the scope? Else its actions are hidden; the server refuses them anyway. `can('admin:write') && <button…>` */
+/** May this key do what needs the scope? If not, its actions are hidden: `can('admin:write') && <button…>`. */
 export const can = (scope: string): boolean => scopes.value.has(scope);
 
 /** The option of curl that sends a key, where the server asks for one. */

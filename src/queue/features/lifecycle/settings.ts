@@ -1,6 +1,6 @@
 /**
- * The settings of one queue: pause, concurrency, timeouts, retention, its layer of the retry policy, and what an operator
- * says of one group.
+ * The settings of one queue: pause, concurrency, timeouts, retention, its layer of the retry policy, and what an
+ * operator says of one group.
  */
 import { writeMeta } from '../../../durable/sql';
 import { conflict, mayNotShorten } from '../../../job/errors';

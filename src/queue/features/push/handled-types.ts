@@ -2,10 +2,8 @@
 import { ownsQueue, type TargetConfig, takesFrom, targetFor } from '../../../dispatch/config';
 import { didYouMean } from '../../../job/near-miss';
 import { quote } from '../../../job/text';
-import { mayNameUrl } from '../../store/columns';
 import type { Handlers } from '../../store/handlers';
-import type { JobRow } from '../../store/job-row';
-import { bodyOf } from '../../store/row-texts';
+import { bodyOf, type JobRow, mayNameUrl } from '../../store/job-row';
 import { connectionsLeft, PushTarget } from './target';
 
 /** Hints remembered, so that a producer of very many jobs does not pay for each. */

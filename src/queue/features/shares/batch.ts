@@ -162,8 +162,9 @@ export class Batches implements Feature {
 
 /**
  * Checks this queue's share and locks its jobs, two rows each. If one cannot be acted on, nothing is written and
- * `applied` is false. Running jobs are refused: a report cannot wait for other queues. Completed ones need no lock: they
- * can only be removed. The commit unlocks and acts in one transaction. @param request ids, each named once @throws {ApiError} 503 while another operation has one
+ * `applied` is false. Running jobs are refused: a report cannot wait for other queues. Completed ones need no lock:
+ * they can only be removed. The commit unlocks and acts in one transaction.
+ * @param request ids, each named once @throws {ApiError} 503 while another operation has one
  */
 export function prepareBulk(
   q: QueueParts,

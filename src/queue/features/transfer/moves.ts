@@ -36,13 +36,12 @@ import { isUndone, outlive, planUndo, type UndoPlan } from '../../jobs/undo';
 import { find, viewOf } from '../../read/find';
 import { bodyBytes } from '../../store/depth';
 import type { Note } from '../../store/job-events';
-import type { JobRow } from '../../store/job-row';
+import { bodyOf, historyOf, type JobRow } from '../../store/job-row';
 import { insert, remove } from '../../store/jobs';
 import { policyOf } from '../../store/limits/place';
 import { MOVE, type Move, moveOf } from '../../store/moves';
 import type { Named, Observed, QueueParts, Stored, StoredQueue, Woken } from '../../store/parts';
 import { rowByKey } from '../../store/row-lookup';
-import { bodyOf, historyOf } from '../../store/row-texts';
 import { idOf } from '../../store/rows';
 import { STORAGE_FULL } from '../../store/storage';
 

@@ -4,8 +4,7 @@
  * are, and what a shared counter has is never too low. Where it would refuse a job, that group is counted again.
  */
 import { fnv1a } from '../../../job/fnv';
-import type { JobRow } from '../job-row';
-import { groupOfRow } from '../row-texts';
+import { groupOfRow, type JobRow } from '../job-row';
 
 /** Groups with a counter of their own, at most, and counters that all others share: a power of two. */
 const MAX_OWN = 100_000;

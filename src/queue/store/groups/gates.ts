@@ -6,8 +6,7 @@
 import { column, LIMIT } from '../../../durable/sql';
 import type { GroupLimits } from '../../../job/group';
 import type { GroupRules } from '../../../job/group-rules';
-import type { JobRow } from '../job-row';
-import { isBegun } from '../row-texts';
+import { isBegun, type JobRow } from '../job-row';
 import type { Sizes } from '../sizes';
 import { GroupStarts } from './starts';
 

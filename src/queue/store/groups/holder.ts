@@ -1,7 +1,6 @@
 /** Which job all others of its group wait for, where the order is strict. */
 import type { Move } from '../../../job/states';
-import { type JobRow, STATE } from '../job-row';
-import { groupOfRow } from '../row-texts';
+import { groupOfRow, type JobRow, STATE } from '../job-row';
 import type { GroupGates } from './gates';
 
 interface Gated {

@@ -4,8 +4,7 @@
  */
 import { plainKey } from '../../../job/limits/policy';
 import { type Position, START } from '../due-index';
-import { type JobRow, STATE } from '../job-row';
-import { groupOfRow } from '../row-texts';
+import { groupOfRow, type JobRow, STATE } from '../job-row';
 import { isTooLate } from '../rows';
 import type { JobSelection, Scan, Verdict } from '../scan';
 import type { GroupGates, Hold } from './gates';

@@ -6,8 +6,7 @@
  * Memory only, a hint: losing it costs reads, never a job.
  */
 import type { Position } from '../due-index';
-import type { JobRow } from '../job-row';
-import { isBegun } from '../row-texts';
+import { isBegun, type JobRow } from '../job-row';
 import { UNSHARED } from '../sizes';
 import { SortedList } from '../sorted-list';
 

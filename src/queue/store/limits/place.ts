@@ -1,8 +1,7 @@
 /** Limits of a stored job: what it carries, and which key it counts under. */
 import { type LimitPolicy, readLimitPolicy } from '../../../job/limits/policy';
-import type { JobRow } from '../job-row';
+import { bodyOf, type JobRow } from '../job-row';
 import type { Named, Stored, Woken } from '../parts';
-import { bodyOf } from '../row-texts';
 import type { Limiter } from './limiter';
 
 /** Idle keys expire after this, ms. */
