@@ -36,12 +36,12 @@ const LINES = {
   schedules: 911,
   schemas: 1_026,
   testing: 958,
-  ui: 11_718,
+  ui: 11_745,
   workflow: 742,
 };
 
 /** All of them together. */
-const TOTAL = 112_600;
+const TOTAL = 112_620;
 
 /** A number that is this much too high is an old one. */
 const SPARE = 200;

@@ -1,7 +1,8 @@
 /** Forms: fields with their labels, and what went wrong beside the field that the server names. */
 import { type ComponentChildren, type ComponentProps, createContext, type TargetedSubmitEvent } from 'preact';
 import { useContext, useState } from 'preact/hooks';
-import { type ApiFailure, asFailure, type Toast, toast } from '../core/api';
+import { type ApiFailure, asFailure } from '../core/api';
+import { type Toast, toast } from '../core/dialogs';
 import { ExactNumber, parseExact } from '../core/exact';
 import { navigate, openAside } from '../core/router';
 import { Dialog, type DialogProps, FormEnd } from './overlays';

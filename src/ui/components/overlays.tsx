@@ -1,7 +1,7 @@
 /** What lies over a page: dialogs, a drawer, toasts. All dialogs are native, which handle the focus. */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
-import { dismiss, question, toasts } from '../core/api';
+import { dismiss, question, toasts } from '../core/dialogs';
 import { openAside } from '../core/router';
 import { Button } from './button';
 import { Icon } from './icon';

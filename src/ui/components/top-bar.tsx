@@ -1,5 +1,6 @@
 import { useRef } from 'preact/hooks';
-import { act, logout, session } from '../core/api';
+import { logout, session } from '../core/api';
+import { act } from '../core/dialogs';
 import { connection, held, paused, refusal, setPaused } from '../core/live';
 import { href, navigate, path, query } from '../core/router';
 import { setTheme, theme } from '../core/theme';

@@ -1,7 +1,4 @@
-/**
- * Calls of the API, who makes them, and the questions and toasts that `components/overlays.tsx` shows.
- * Errors come as {@link ApiFailure}; without a right key the login page opens.
- */
+/** Calls of the API, and who makes them. Errors are {@link ApiFailure}; without a right key the login page opens. */
 import { computed, signal } from '@preact/signals';
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import type { Session } from '../../contract/session';
@@ -195,70 +192,3 @@ export async function logout(): Promise<void> {
   // Says where people log in; behind a proxy they still are.
   await loadSession();
 }
-
-export interface Toast {
-  id: number;
-  kind: 'done' | 'error';
-  text: string;
-  hint?: string | undefined;
-  link?: { href: string; text: string } | undefined;
-}
-
-export interface Question {
-  title: string;
-  text?: string;
-  /** On the button: the verb of what happens, "Purge 12 jobs". */
-  action: string;
-  danger?: boolean;
-  /** Must be typed first, as the name of a queue that is deleted. */
-  typed?: string;
-}
-
-export const toasts = signal<readonly Toast[]>([]);
-export const question = signal<(Question & { answer: (yes: boolean) => void }) | undefined>(undefined);
-
-const TOAST_MS = 6_000;
-let count = 0;
-
-export function toast(text: string, more: Partial<Omit<Toast, 'id' | 'text'>> = {}): void {
-  const id = ++count;
-  toasts.value = [...toasts.value.slice(-3), { id, kind: 'done', text, ...more }];
-  // An error stays until it has been read.
-  if (more.kind !== 'error') setTimeout(() => dismiss(id), TOAST_MS);
-}
-
-export function dismiss(id: number): void {
-  toasts.value = toasts.value.filter((one) => one.id !== id);
-}
-
-export function failed(error: unknown): void {
-  const { message, hint } = asFailure(error);
-  toast(message, { kind: 'error', hint });
-}
-
-export const confirm = (asked: Question): Promise<boolean> =>
-  new Promise((resolve) => {
-    question.value = {
-      ...asked,
-      answer: (yes) => {
-        question.value = undefined;
-        resolve(yes);
-      },
-    };
-  });
-
-/** Runs `work` and shows a toast. @param done its text; absent: no toast on success @returns whether it succeeded */
-export async function act(work: () => Promise<unknown>, done?: string): Promise<boolean> {
-  try {
-    await work();
-    if (done) toast(done);
-    return true;
-  } catch (error) {
-    failed(error);
-    return false;
-  }
-}
-
-/** Asks, then acts. @returns whether it was done */
-export const askAndAct = async (asked: Question, work: () => Promise<unknown>, done?: string): Promise<boolean> =>
-  (await confirm(asked)) && act(work, done);

@@ -1,6 +1,6 @@
 /** What a search finds beyond what one answer looks at: asked for piece by piece, to be shown below the first. */
 import { useEffect, useState } from 'preact/hooks';
-import { failed } from './api';
+import { failed } from './dialogs';
 
 /** An answer of a search that reads a limited number at a time. */
 export interface Piece<T> {

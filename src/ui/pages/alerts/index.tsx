@@ -7,7 +7,8 @@ import { FormDialog, SelectField, TextField, textIn } from '../../components/for
 import { Empty, PageHead } from '../../components/page';
 import { Collection, type Column, column, textColumn, timeColumn } from '../../components/table';
 import { Badge, Foreign, GOOD, Link, type Look, None, QueueLink } from '../../components/text';
-import { api, askAndAct, can, useGet } from '../../core/api';
+import { api, can, useGet } from '../../core/api';
+import { askAndAct } from '../../core/dialogs';
 import { span } from '../../core/format';
 import { aside } from '../../core/router';
 import '../webhooks/page.css';

@@ -1,7 +1,8 @@
 import { useState } from 'preact/hooks';
 import { FormDialog, PriorityField } from '../../components/form';
 import { Button, LinkButton } from '../../components/text';
-import { act, api, askAndAct, can } from '../../core/api';
+import { api, can } from '../../core/api';
+import { act, askAndAct } from '../../core/dialogs';
 import { type Keys, useKeys } from '../../core/keyboard';
 import { href, navigate, segment, withQuery } from '../../core/router';
 import type { Job } from './types';

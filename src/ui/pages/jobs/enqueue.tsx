@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import { FormDialog, JsonField, PriorityField, TextField, textIn } from '../../components/form';
-import { api, toast } from '../../core/api';
+import { api } from '../../core/api';
+import { toast } from '../../core/dialogs';
 import { parseExact } from '../../core/exact';
 import { href, openAside, query } from '../../core/router';
 

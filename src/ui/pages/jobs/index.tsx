@@ -8,7 +8,8 @@ import { Empty, LiveRefused, Loaded, PageHead, Skeleton, Tabs } from '../../comp
 import { SelectionBar, useSelection } from '../../components/selection';
 import { DataTable } from '../../components/table';
 import { Button, FurtherButton, JOB_STATES, LinkButton } from '../../components/text';
-import { act, api, can, type Resource, useGet } from '../../core/api';
+import { api, can, type Resource, useGet } from '../../core/api';
+import { act } from '../../core/dialogs';
 import { capitalized, number, short } from '../../core/format';
 import { useFurther } from '../../core/further';
 import { aside, href, pageNumber, query, segment, url, withQuery } from '../../core/router';

@@ -6,7 +6,8 @@ import { FormDialog, SelectField, TextField, textIn } from '../../components/for
 import { Empty } from '../../components/page';
 import { Collection, type Column, column, countColumn, textColumn } from '../../components/table';
 import { Badge, Bar, Count, Names, None, QueueLink, Time } from '../../components/text';
-import { ApiFailure, api, askAndAct, can, useResource } from '../../core/api';
+import { ApiFailure, api, can, useResource } from '../../core/api';
+import { askAndAct } from '../../core/dialogs';
 import { number, span } from '../../core/format';
 import { paused } from '../../core/live';
 import { openAside, pageNumber, query, segment } from '../../core/router';

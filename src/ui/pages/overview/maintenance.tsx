@@ -2,8 +2,9 @@ import type { MaintenanceState } from '../../../contract/maintenance';
 import { FormDialog, TextField, textIn } from '../../components/form';
 import { Icon } from '../../components/icon';
 import { Button, Foreign, Time } from '../../components/text';
-import { api, askAndAct, can, type Resource, useGet } from '../../core/api';
+import { api, can, type Resource, useGet } from '../../core/api';
 import { useNow } from '../../core/clock';
+import { askAndAct } from '../../core/dialogs';
 import { query, setQuery } from '../../core/router';
 
 const PATH = 'admin/system/maintenance';

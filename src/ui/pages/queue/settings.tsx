@@ -5,7 +5,8 @@ import { Field, Form, Refusal, SelectField, TextField } from '../../components/f
 import { named } from '../../components/list';
 import { Loaded, Skeleton } from '../../components/page';
 import { Badge } from '../../components/text';
-import { api, can, toast, useGet } from '../../core/api';
+import { api, can, useGet } from '../../core/api';
+import { toast } from '../../core/dialogs';
 import { segment } from '../../core/router';
 import { changesOf, GROUPS, type SettingField, settingAt, textOf, wordsOf } from './fields';
 import type { QueueTab } from './tab';

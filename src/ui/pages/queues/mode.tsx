@@ -1,7 +1,8 @@
 /** Whether a queue hands out jobs, and the buttons and keys that change it. */
 import type { Action } from '../../components/actions';
 import { Badge, type Tone } from '../../components/text';
-import { act, api, askAndAct, can } from '../../core/api';
+import { api, can } from '../../core/api';
+import { act, askAndAct } from '../../core/dialogs';
 import { segment } from '../../core/router';
 import type { QueueItem } from './types';
 

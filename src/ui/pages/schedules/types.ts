@@ -1,6 +1,7 @@
 import type { CronSkipped, CronStatus, CronTriggered, MissedPolicy, OverlapPolicy } from '../../../contract/cron';
 import type { Action } from '../../components/actions';
-import { act, api, askAndAct, toast } from '../../core/api';
+import { api } from '../../core/api';
+import { act, askAndAct, toast } from '../../core/dialogs';
 import { href, openAside, segment } from '../../core/router';
 
 export const OVERLAPS: Readonly<Record<OverlapPolicy, string>> = {

@@ -9,7 +9,8 @@ import { JsonSection, SecretDialog } from '../../components/json';
 import { Empty, Facts, Loaded, Section } from '../../components/page';
 import { Collection, type Column, column, DataTable, textColumn, timeColumn } from '../../components/table';
 import { Badge, Duration, Foreign, Link, None, Words } from '../../components/text';
-import { api, askAndAct, can, useGet } from '../../core/api';
+import { api, can, useGet } from '../../core/api';
+import { askAndAct } from '../../core/dialogs';
 import { bytes, number } from '../../core/format';
 import { aside, href, openAside, segment } from '../../core/router';
 

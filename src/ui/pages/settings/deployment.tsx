@@ -3,7 +3,8 @@ import type { Deployment as DeclaredDeployment, DeclaredObserver } from '../../.
 import { Empty, Facts, Loaded, Section } from '../../components/page';
 import { type Column, DataTable, textColumn } from '../../components/table';
 import { Badge, Button, Foreign, GOOD, Link, Time, type Tone, Words } from '../../components/text';
-import { api, askAndAct, can, useGet } from '../../core/api';
+import { api, can, useGet } from '../../core/api';
+import { askAndAct } from '../../core/dialogs';
 import { href, segment } from '../../core/router';
 import { MaintenanceButton, useMaintenance } from '../overview/maintenance';
 

@@ -2,7 +2,8 @@
 
 import { Facts, Loaded, openTab, PageHead, Section, Tabs } from '../../components/page';
 import { Badge, Button, Foreign, Words } from '../../components/text';
-import { act, logout, session } from '../../core/api';
+import { logout, session } from '../../core/api';
+import { act } from '../../core/dialogs';
 import { connection, held, paused, setPaused } from '../../core/live';
 import { setTheme, type Theme, theme } from '../../core/theme';
 import { Configuration, Keys } from './configuration';

@@ -6,7 +6,8 @@ import { FormDialog, SelectField, TextField, textIn } from '../../components/for
 import { Empty } from '../../components/page';
 import { Collection, type Column, column, countColumn, textColumn } from '../../components/table';
 import { Badge, Count, Link, QueueLink } from '../../components/text';
-import { api, askAndAct, can, useResource } from '../../core/api';
+import { api, can, useResource } from '../../core/api';
+import { askAndAct } from '../../core/dialogs';
 import { number } from '../../core/format';
 import { aside, segment } from '../../core/router';
 

@@ -7,7 +7,8 @@ import { Drawer } from '../../components/overlays';
 import { Empty, Facts, Loaded } from '../../components/page';
 import { Collection, type Column, column, textColumn, timeColumn } from '../../components/table';
 import { Badge, Foreign, Link, Time } from '../../components/text';
-import { act, api, askAndAct, can, useGet } from '../../core/api';
+import { api, can, useGet } from '../../core/api';
+import { act, askAndAct } from '../../core/dialogs';
 import { parseExact } from '../../core/exact';
 import { aside, openAside, segment } from '../../core/router';
 

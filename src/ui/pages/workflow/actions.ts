@@ -1,5 +1,6 @@
 import type { WorkflowSummary } from '../../../contract/workflows';
-import { api, askAndAct } from '../../core/api';
+import { api } from '../../core/api';
+import { askAndAct } from '../../core/dialogs';
 import { counted } from '../../core/format';
 import { segment } from '../../core/router';
 
