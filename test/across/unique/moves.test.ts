@@ -121,8 +121,8 @@ async function protectedThere(id: string): Promise<void> {
   expect(await target().claimAll()).toEqual([id]);
 }
 
-type Adopt = (...args: unknown[]) => Promise<unknown>;
-type Peer = (queue: string) => { adopt: Adopt; adoptMoved: Adopt };
+type Call = (...args: unknown[]) => Promise<unknown>;
+type Peer = (queue: string) => { adopt: Call; adoptMoved: Call; considerMoved: Call };
 
 /** Stands between the queue and what its targets answer, until the queue is evicted. */
 function betweenPeers({ engine }: Inside, answer: (real: () => Promise<unknown>) => Promise<unknown>): void {
@@ -131,6 +131,7 @@ function betweenPeers({ engine }: Inside, answer: (real: () => Promise<unknown>)
   vi.spyOn(others, 'queue').mockImplementation((queue) => ({
     adopt: (...args) => answer(() => peer(queue).adopt(...args)),
     adoptMoved: (...args) => answer(() => peer(queue).adoptMoved(...args)),
+    considerMoved: (...args) => peer(queue).considerMoved(...args),
   }));
 }
 

@@ -426,7 +426,8 @@ describe('a move that is cut off', () => {
 });
 
 type Engine = Inside['engine'];
-type Peer = (queue: string) => { adoptMoved: (...args: unknown[]) => Promise<unknown> };
+type Call = (...args: unknown[]) => Promise<unknown>;
+type Peer = (queue: string) => { adoptMoved: Call; considerMoved: Call };
 
 /** Puts something else in the place of what the next target answers. */
 function breakPeer(engine: Engine, answer: (real: () => Promise<unknown>) => Promise<unknown>): void {
@@ -434,6 +435,7 @@ function breakPeer(engine: Engine, answer: (real: () => Promise<unknown>) => Pro
   const { queue: peer } = others;
   vi.spyOn(others, 'queue').mockImplementation((queue) => ({
     adoptMoved: (...args) => answer(() => peer(queue).adoptMoved(...args)),
+    considerMoved: (...args) => peer(queue).considerMoved(...args),
   }));
 }
 
