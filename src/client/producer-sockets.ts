@@ -123,10 +123,11 @@ class ProducerSocket {
   async #connect(): Promise<void> {
     if (this.#isOpening || this.#isClosed) return;
     this.#isOpening = true;
-    const query = new URLSearchParams({ queue: this.queue, worker_id: this.options.id });
-    const nothing = () => undefined;
-    const ignored = { jobs: nothing, taken: nothing, directive: nothing, refused: nothing };
+    // Asked for each enqueue while there is no connection: what a connection needs is made when it is tried.
     this.#channel = await this.#redial.open(async () => {
+      const query = new URLSearchParams({ queue: this.queue, worker_id: this.options.id });
+      const nothing = () => undefined;
+      const ignored = { jobs: nothing, taken: nothing, directive: nothing, refused: nothing };
       const socket = await this.options.dial(`/workers/socket?${query}`, PROTOCOL);
       return new WorkerChannel(socket, { ...ignored, lost: () => this.#redial.lost() });
     });

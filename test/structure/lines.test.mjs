@@ -14,7 +14,7 @@ const LINES = {
   across: 5_326,
   allowance: 774,
   cli: 11_797,
-  client: 7_630,
+  client: 7_631,
   contract: 4_943,
   directory: 3_307,
   dispatch: 1_877,
