@@ -183,7 +183,8 @@ export function notFound(resourceType: string, resourceId: string, hint?: string
 }
 
 /** 404 for a job, as an outcome. */
-export const jobNotFound = (id: string) => ({ ok: false, error: notFound('job', id).data }) as const;
+export const jobNotFound = (id: string, hint?: string) =>
+  ({ ok: false, error: notFound('job', id, hint).data }) as const;
 
 /** 409: the operation is not legal in the job's present state. */
 export function conflict(message: string, details: Record<string, unknown>, hint?: string): ApiError {

@@ -9,7 +9,7 @@
  *
  * Verbs list the jobs that they name (`About`), which are processed first whatever else is overdue.
  */
-import { notFound, type Outcome } from '../job/errors';
+import { jobNotFound, type Outcome } from '../job/errors';
 import { isUuidV7 } from '../job/ids';
 import { type SentJobs, uniquesIn } from '../job/message';
 import type { BulkItem } from '../rpc/operations';
@@ -95,7 +95,7 @@ export const held =
   ({ store: { leases } }) =>
     [...leases.active.values()].flatMap((active) => (active.workerId === workerId ? [active.key] : []));
 
-export const noJob = (id: string): Outcome<never> => ({ ok: false, error: notFound('job', id, ENDED_JOBS_HINT).data });
+export const noJob = (id: string): Outcome<never> => jobNotFound(id, ENDED_JOBS_HINT);
 
 export function readJob<A extends [Named, ...unknown[]], T>(operation: On<A, T>) {
   return async (life: QueueLife, ...args: A): Promise<Outcome<T>> =>

@@ -23,7 +23,7 @@ const LINES = {
   'files beside the rooms': 539,
   handler: 5_344,
   http: 10_584,
-  job: 9_486,
+  job: 9_487,
   library: 734,
   locks: 479,
   mcp: 175,
