@@ -160,7 +160,7 @@ export const readTokens = once(
 
 /** How people log in; undefined: with keys alone. @throws {ApiError} 500 `invalid_configuration` */
 export const readLogin = once((env): LoginSettings | undefined => {
-  const login = readLoginSettings(env.LOGIN, env.LOGIN_SECRET);
+  const login = readLoginSettings(env.LOGIN, env.LOGIN_SECRET ?? undefined);
   if (!login?.client || readTokens(env).secrets.length > 0) return login;
   throw invalidConfiguration('LOGIN.client_id needs TOKEN_SECRET, which signs sessions.', { variable: 'TOKEN_SECRET' });
 });

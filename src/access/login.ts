@@ -5,6 +5,7 @@ import { apiErrorData, invalidConfiguration, invalidRequest } from '../job/error
 import { didYouMean } from '../job/near-miss';
 import { own, textOf } from '../job/own';
 import { cut, quote } from '../job/text';
+import { orThrow } from '../job/thrown';
 import { ROLES, type Scope } from './access';
 
 export interface LoginSettings {
@@ -60,20 +61,20 @@ export function isSecureUrl(text: unknown): text is string {
   return isSafe && username === '';
 }
 
-/** @param secret `LOGIN_SECRET` @throws {ApiError} 500 `invalid_configuration` */
+/** @param secret `LOGIN_SECRET`; null: not known, not checked @throws {ApiError} 500 `invalid_configuration` */
 export function readLoginSettings(given: unknown, secret: unknown): LoginSettings | undefined {
   if (given === undefined || given === null || given === '') return undefined;
-  try {
-    return settingsIn(readObject(typeof given === 'string' ? parseObject(given) : given, 'the value'), secret);
-  } catch (error) {
-    throw invalidConfiguration(`LOGIN: ${apiErrorData(error)?.message ?? 'it cannot be read.'}`, { variable: 'LOGIN' });
-  }
+  return orThrow(
+    () => settingsIn(readObject(typeof given === 'string' ? parseObject(given) : given, 'the value'), secret),
+    (error) =>
+      invalidConfiguration(`LOGIN: ${apiErrorData(error)?.message ?? 'it cannot be read.'}`, { variable: 'LOGIN' }),
+  );
 }
 
 function settingsIn(given: Record<string, unknown>, secret: unknown): LoginSettings {
   const common = { audience: readLine(given.audience, 'audience'), roles: readRoles(given.roles) };
   const id = optional(given, 'client_id', readLine);
-  if ((id !== undefined) !== (textOf(secret) !== undefined)) {
+  if (secret !== null && (id !== undefined) !== (textOf(secret) !== undefined)) {
     throw invalidRequest('client_id', 'client_id and the secret LOGIN_SECRET need each other.');
   }
   if (given.access !== undefined) {

@@ -179,8 +179,7 @@ function variableChecks(config: WranglerConfig, folder: string): Check[] {
 
 /** Values that the queue would refuse. A secret that is not among them stands elsewhere. */
 function valueChecks(source: string, { API_KEYS, LOGIN, LOGIN_SECRET }: Record<string, unknown>): Check[] {
-  const secret = LOGIN_SECRET ?? (JSON.stringify(LOGIN)?.includes('client_id') ? 'elsewhere' : undefined);
-  return [() => countKeys(API_KEYS), () => hasLogin(LOGIN, secret)].flatMap((read) => {
+  return [() => countKeys(API_KEYS), () => hasLogin(LOGIN, LOGIN_SECRET ?? null)].flatMap((read) => {
     try {
       read();
       return [];

@@ -44,11 +44,11 @@ export function ignoreRejection(returned: unknown): void {
   if (isA(returned, Promise)) safely(() => returned.catch(() => undefined), undefined);
 }
 
-/** What `read` gives. @param otherwise what is thrown in the place of whatever it throws */
-export function orThrow<T>(read: () => T, otherwise: () => Error): T {
+/** What `read` gives. @param otherwise what is thrown in the place of what it throws */
+export function orThrow<T>(read: () => T, otherwise: (thrown: unknown) => Error): T {
   try {
     return read();
-  } catch {
-    throw otherwise();
+  } catch (thrown) {
+    throw otherwise(thrown);
   }
 }

@@ -286,6 +286,8 @@ describe('tocsin doctor', () => {
     assert.match((await statuses()).variables, /^fail \.dev\.vars: LOGIN: .*"roles"/);
     set({ ...login, client_id: 'its secret is no variable' });
     assert.equal((await statuses()).variables, undefined);
+    set({ ...login, roles: { claim: 'client_id', viewer: ['*'] } });
+    assert.equal((await statuses()).variables, undefined);
   });
 
   it('looks at the queue alone where there is no project', async () => {

@@ -5,6 +5,7 @@ import { readLoginSettings } from '../../access/login';
 import { nearMiss } from '../../job/near-miss';
 import { own } from '../../job/own';
 import { RETRY_VARIABLES } from '../../job/retry/variables';
+import { orThrow } from '../../job/thrown';
 import { CliError, readText, usageError } from '../failure';
 
 /** What the queue reads of its variables: these are taken from the environment without being named. */
@@ -64,18 +65,18 @@ export function readVariables({ env, file, named, ofRuntime = [] }: VariableSour
 /** How many keys `API_KEYS` has, as the queue reads them. @throws {CliError} where it would refuse every call */
 export const countKeys = (text: unknown): number => readAs('API_KEYS', () => readApiKeys(text).length);
 
-/** Is there a login, as the queue reads `LOGIN`? @throws {CliError} where it would refuse every call */
+/**
+ * Is there a login, as the queue reads `LOGIN`? @param secret null: it is not known here
+ * @throws {CliError} where the queue would refuse every call
+ */
 export const hasLogin = (login: unknown, secret: unknown): boolean =>
   readAs('LOGIN', () => readLoginSettings(login, secret) !== undefined);
 
-function readAs<T>(variable: string, read: () => T): T {
-  try {
-    return read();
-  } catch (error) {
+const readAs = <T>(variable: string, read: () => T): T =>
+  orThrow(read, (error) => {
     const hint = `Correct the variable ${variable}: the queue would refuse every call.`;
-    throw new CliError((error as Error).message, hint, 'invalid_configuration');
-  }
-}
+    return new CliError((error as Error).message, hint, 'invalid_configuration');
+  });
 
 /** What to say of names that are nearly those of a variable of the queue, which has no effect under them. */
 export const misspelt = (names: readonly string[]): string[] =>
