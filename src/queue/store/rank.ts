@@ -84,10 +84,8 @@ export class Rank {
     const behind = this.place.behind();
     for (;;) {
       if (this.next === this.page.length && !this.exhausted) {
-        const { rows, last } = this.place.read(this.after, pageSize);
-        this.page = rows;
+        ({ rows: this.page, last: this.exhausted } = this.place.read(this.after, pageSize));
         this.next = 0;
-        this.exhausted = last;
       }
       const row = this.page[this.next];
       const name = row && behind && laneOf(row);
@@ -104,7 +102,8 @@ export class Rank {
       if (!lane) return undefined;
       if (this.firstAgain?.lane === lane && this.firstAgain.row.key === lane.key) return this.firstAgain.row;
       const row = this.place.find(lane);
-      if (row) {
+      // One that has begun meanwhile was read again, or is in the lane of those.
+      if (row && laneOf(row) === lane.name) {
         this.firstAgain = { lane, row };
         return row;
       }

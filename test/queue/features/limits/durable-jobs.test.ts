@@ -164,4 +164,19 @@ describe('a job that continues', () => {
     await server.ok(204, 'DELETE', `${V1}/rate-limits/halt/override`);
     expect(await fetchFrom(queue)).toEqual([id]);
   });
+
+  it('gives a job once that one worker has seen wait for its key, and another began', async () => {
+    const queue = new TestQueue();
+    const limit = { key: 'twice', concurrency: 2 };
+    const first = await addManyTo(queue, 2, limit);
+    const id = await addTo(queue, limit, { delay_until: iso(Date.now() + 1) });
+    clock.advance(1);
+    expect(await fetchFrom(queue)).toEqual(first);
+    await ack(...first);
+    const { attempt } = await server.takeOne(queue.name, { types: ['test.limited'] });
+    const snooze = { in: 0, steps: { done: { result: 1 } } };
+    const report = { job_id: id, attempt, requeue: true, attempt_used: false, snooze };
+    await server.ok(200, 'POST', `${V1}/workers/nack`, report);
+    expect(await fetchFrom(queue)).toEqual([id]);
+  });
 });
