@@ -15,9 +15,9 @@
  * payloads and are replaced by pseudonyms, which stay distinguishable.
  */
 import { v5 as nameBased } from 'uuid';
-import { isObject } from '../job/envelope/fields';
+import { defined, isObject } from '../job/envelope/fields';
 import { UNKNOWN_MEMBERS } from '../job/envelope/render';
-import { NAMED_GROUP, namedGroup, namedKey, overridePath } from '../job/waiting';
+import { namedGroup, namedKey, overridePath } from '../job/waiting';
 
 export const REDACTED = '[redacted]';
 
@@ -159,21 +159,20 @@ export function redactor(rules: RedactionRules, pseudonym = pseudonyms('')): Red
   const hidden = (value: unknown): unknown =>
     Array.isArray(value) ? value.map(hidden) : typeof value === 'string' && value !== '' ? pseudonym(value) : value;
 
-  /** The limits of a job, or what it waits for. Only the words that name the key are replaced in a text. */
-  const withoutKey = ({ key, detail, ...others }: Keyed): Keyed => ({
-    ...others,
-    ...(detail !== undefined && {
-      detail: detail
-        .replaceAll(namedKey(key), () => namedKey(pseudonym(key)))
-        .replaceAll(overridePath(key), () => overridePath(pseudonym(key))),
-    }),
-    key: pseudonym(key),
-  });
-
-  const withoutGroup = ({ detail, ...others }: { detail: string }) => ({
-    ...others,
-    detail: detail.replace(NAMED_GROUP, (_, name: string) => namedGroup(pseudonym(JSON.parse(name) as string))),
-  });
+  /** The limits of a job, or what it waits for. Only the words that name its key or group are replaced in a text. */
+  const withoutNames = ({ key, group, detail, ...others }: Naming): Naming => {
+    // An object of an earlier release names the group in words alone.
+    if (group === undefined && others.reason?.startsWith('group')) return { ...others, detail: REDACTED };
+    const named: [say: (name: string) => string, name: string][] = [];
+    if (hidesKeys && key !== undefined) named.push([namedKey, key], [overridePath, key]);
+    if (hidesGroups && group !== undefined) named.push([namedGroup, group]);
+    const text = named.reduce((all, [say, name]) => all?.replaceAll(say(name), () => say(pseudonym(name))), detail);
+    return {
+      ...others,
+      ...defined({ detail: text, group }),
+      ...(key !== undefined && { key: hidesKeys ? pseudonym(key) : key }),
+    };
+  };
 
   /** What the protocol says, with payloads somewhere in it. */
   const around = (value: unknown): unknown => {
@@ -183,8 +182,7 @@ export function redactor(rules: RedactionRules, pseudonym = pseudonyms('')): Red
     return mapped(value, (item, name) => {
       if (hidesTags && (name === 'tags' || name === 'tag')) return hidden(item);
       if (hidesGroups && name === 'group' && !isSchedule(value)) return hidden(item);
-      if (hidesGroups && name === 'waiting_for' && isAboutGroup(item)) return withoutGroup(item);
-      if (hidesKeys && isKeyed(name, item)) return withoutKey(around(item) as Keyed);
+      if (hidesGroups && isNaming(name, item)) return around(withoutNames(item));
       if (name === 'target' && isHiddenTarget((value as { action?: unknown }).action)) return hidden(item);
       if (PAYLOADS.has(name) || unknown?.includes(name)) return payload(name, item);
       // The state of a checkpoint; that of a job is a word.
@@ -211,18 +209,16 @@ export function redactor(rules: RedactionRules, pseudonym = pseudonyms('')): Red
   return hidesKeys ? Object.assign(redact, { limitKey: pseudonym }) : redact;
 }
 
-/** A member of an answer that names a key that jobs count under. */
-interface Keyed {
-  key: string;
+/** A member of an answer that may name a key that jobs count under, or a group. */
+interface Naming {
+  key?: string;
+  group?: string;
   detail?: string;
+  reason?: string;
 }
 
-const isKeyed = (name: string, value: unknown): value is Keyed =>
-  (name === 'rate_limit' || name === 'waiting_for') && isObject(value) && typeof value.key === 'string';
-
-/** Does it say that a job waits for another one of its group? */
-const isAboutGroup = (value: unknown): value is { detail: string } =>
-  isObject(value) && (value.reason === 'group' || value.reason === 'group_paused') && typeof value.detail === 'string';
+const isNaming = (name: string, value: unknown): value is Naming =>
+  (name === 'rate_limit' || name === 'waiting_for') && isObject(value);
 
 /** The group of a schedule is another one: of schedules that are declared together. */
 const isSchedule = (value: object) => Object.hasOwn(value, 'cron') || Object.hasOwn(value, 'expression');

@@ -45,6 +45,8 @@ export interface Waiting<Time> {
   job_id?: string;
   /** The limit key that `detail` names: that which is used up. */
   key?: string;
+  /** The group that `detail` names. */
+  group?: string;
 }
 
 /** Times in epoch ms. */
@@ -55,9 +57,7 @@ export function waiting(reason: WaitingReason, detail: string, since: number, un
   return { reason, since, ...(until !== undefined && { until }), detail };
 }
 
-/** The key in the detail of a wait, marked by words, so that redacting a one-letter key replaces nothing else. */
+/** The names in the detail of a wait, marked by words, so that redacting those of one letter replaces nothing else. */
 export const namedKey = (key: string) => `the key ${key}`;
 export const namedGroup = (group: string) => `the group ${JSON.stringify(quote(group))}`;
-export const NAMED_GROUP = /the group ("(?:[^"\\]|\\.)*")/;
-
 export const overridePath = (key: string) => `/rate-limits/${key}/override`;

@@ -179,13 +179,21 @@ describe('the rules for what says whose a job is', () => {
 
   it.each(['group', 'rate_limit.key'])('replace the groups of jobs under %s, not those of schedules', (rule) => {
     const answer = (group: string) => ({
-      job: { group, waiting_for: { reason: 'group', detail: `An earlier job of the group "${group}", x, runs.` } },
+      job: {
+        group,
+        waiting_for: { reason: 'group', detail: `An earlier job of the group "${group}", x, runs.`, group },
+      },
       items: [{ group, waiting: 1 }],
       cron: { name: 'a', cron: '0 3 * * *', group: 'a', job_template: { options: { group } } },
       change: { filter: { group } },
     });
     expect(shown(rule, answer('a'))).toEqual(answer(of('a')));
     expect(shown('tags', answer('a'))).toEqual(answer('a'));
+  });
+
+  it('hide all that an object of an earlier release says of a group', () => {
+    const answer = (detail: string) => ({ waiting_for: { reason: 'group_paused', detail } });
+    expect(shown('group', answer('An operator has paused the group "a".'))).toEqual(answer(X));
   });
 
   it('are not mixed up with other rules, whatever those end with', () => {

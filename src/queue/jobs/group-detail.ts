@@ -178,23 +178,21 @@ function groupWaits(q: Named & Stored, group: string, row: Start, since: number,
 function groupHeld(q: Named & Stored, group: string, row: Start, since: number, now: number): WaitingFor | undefined {
   const { gates } = q.store;
   const named = namedGroup(group);
+  const held = (reason: WaitingFor['reason'], detail: string, until?: number): WaitingFor => ({
+    ...waiting(reason, detail, since, until),
+    group,
+  });
   const hold = gates.holdOf(group, row, 0, now);
   switch (hold?.by) {
     case 'pause':
-      return waiting(
-        'group_paused',
-        `An operator has paused ${named}: it hands out no jobs until it is resumed.`,
-        since,
-      );
+      return held('group_paused', `An operator has paused ${named}: it hands out no jobs until it is resumed.`);
     case 'rate': {
       const { limit, period_ms } = gates.limitsOf(group)?.rate ?? { limit: 0, period_ms: 0 };
       const detail = `${limit} jobs of ${named} have started within ${formatDuration(period_ms)}, as many as its queue allows.`;
-      return waiting('group', detail, since, hold.opensAt);
+      return held('group', detail, hold.opensAt);
     }
-    case 'concurrency': {
-      const detail = `${gates.runningOf(group)} jobs of ${named} run, as many as its queue allows.`;
-      return waiting('group', detail, since);
-    }
+    case 'concurrency':
+      return held('group', `${gates.runningOf(group)} jobs of ${named} run, as many as its queue allows.`);
     case 'order':
       return waitsForEarlier(q, group, since);
     default:
@@ -224,7 +222,7 @@ function waitsForEarlier(q: Named & Stored, group: string, since: number): Waiti
   if (!earlier) return undefined;
   if (earlier.state === STATE.held) {
     const detail = `An operation over several queues has a job of ${namedGroup(group)}, and is being decided.`;
-    return waiting('group', detail, since);
+    return { ...waiting('group', detail, since), group };
   }
   return behindEarlier(q, group, earlier, running === undefined ? 'has begun and waits to continue' : 'runs', since);
 }
@@ -232,5 +230,5 @@ function waitsForEarlier(q: Named & Stored, group: string, since: number): Waiti
 function behindEarlier(q: Named, group: string, earlier: JobRow, why: string, since: number): WaitingFor {
   const id = idOf(q.route, earlier);
   const detail = `An earlier job of ${namedGroup(group)}, ${id}, ${why}. One job of a group runs at a time here, in the order of enqueue.`;
-  return { ...waiting('group', detail, since), job_id: id };
+  return { ...waiting('group', detail, since), job_id: id, group };
 }

@@ -134,6 +134,23 @@ describe('tags and keys of limits that the rules name', () => {
     });
   });
 
+  it('are not named by what a job of a group waits for, however long the name of the group', async () => {
+    const queue = freshName();
+    await server.configure(queue, { groups: { order: 'strict' } });
+    const group = `"${'患'.repeat(200)}`;
+    const add = () => server.enqueue(queue, { options: { queue, group } });
+    const [first, second] = [await add(), await add()];
+    await server.take(queue);
+    const { waiting_for: why } = (await viewer.ok(200, 'GET', `${V1}/jobs/${second}`)).job as Json & {
+      waiting_for: Json;
+    };
+    expect(why).toMatchObject({ reason: 'group', group: pseudonym, job_id: first });
+    expect(why.detail).toBe(
+      `An earlier job of the group "${why.group}", ${first}, runs. One job of a group runs at a time here, in the order of enqueue.`,
+    );
+    expect((await admin.ok(200, 'GET', `${V1}/jobs/${second}`)).job).toMatchObject({ waiting_for: { group } });
+  });
+
   it('are in no stream of events', async () => {
     const queue = freshName();
     const id = await server.enqueue(queue, { options: { queue, ...LIMITED } });

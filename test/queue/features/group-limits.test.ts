@@ -32,6 +32,7 @@ describe('groups with a rate', () => {
       reason: 'group',
       until: new Date(Date.now() + 30_000).toISOString(),
       detail: expect.stringContaining('2 jobs of the group "a" have started within'),
+      group: 'a',
     });
     clock.advance(29_999);
     expect(await take(queue, 10)).toEqual([]);
