@@ -1,25 +1,18 @@
 /** The answers to producers about the jobs that they have enqueued. */
 import { enlisted } from '../job/envelope/json-text';
 import type { ParsedJob } from '../job/envelope/parse';
-import {
-  type Envelope,
-  PolicyRoom,
-  renderJob,
-  renderReceipt,
-  type Variables,
-  writtenBody,
-} from '../job/envelope/render';
+import { PolicyRoom, renderJob, renderReceipt, type Variables, writtenBody } from '../job/envelope/render';
 import { writeJob } from '../job/envelope/write';
-import type { JobBody } from '../job/record';
+import type { JobBody, Receipt } from '../job/record';
 import type { Trace } from '../job/trace';
 import type { UnknownMembers } from '../job/unknown-members';
+import type { JobEnvelope } from '../job/wire';
 import type { EnqueuedJob } from '../rpc/receipts';
 
 /** @param repeated the trace of a repeated request: the job has that of the first one, so this one is left out */
-function withoutTrace(envelope: Envelope, repeated: Trace): Envelope {
-  const meta = envelope.meta as JobBody['meta'];
-  if (repeated.traceparent !== meta.traceparent) return envelope;
-  const { traceparent: _, tracestate: __, ...rest } = meta;
+function withoutTrace(envelope: JobEnvelope, repeated: Trace): JobEnvelope {
+  if (repeated.traceparent !== envelope.meta.traceparent) return envelope;
+  const { traceparent: _, tracestate: __, ...rest } = envelope.meta;
   return { ...envelope, meta: rest };
 }
 
@@ -44,14 +37,23 @@ export class Telling {
     private readonly repeated?: Trace,
   ) {}
 
-  /** @param entry absent: the sender needs the whole job */
-  envelope(view: EnqueuedJob, entry?: ParsedJob): Envelope {
-    const { variables, room } = this;
-    if (view.accumulated) {
-      return { ...renderReceipt(view, variables, writtenBody(view.record)), accumulated: true };
-    }
-    if (entry && !view.deduplicated && this.isBrief) return renderReceipt(view, variables, entry.body);
-    const envelope = renderJob(view, variables, bodyAsWritten(view, entry), room);
+  /** As its sender needs it. @param entry absent: the sender needs the whole job */
+  envelope(view: EnqueuedJob, entry?: ParsedJob): JobEnvelope | Receipt {
+    if (view.accumulated) return this.accumulated(view);
+    return entry && !view.deduplicated && this.isBrief ? this.receipt(view, entry) : this.whole(view, entry);
+  }
+
+  /** The job that the entry has become a part of. */
+  accumulated(view: EnqueuedJob): Receipt & { accumulated: true } {
+    return { ...renderReceipt(view, this.variables, writtenBody(view.record)), accumulated: true };
+  }
+
+  receipt(view: EnqueuedJob, entry: ParsedJob): Receipt {
+    return renderReceipt(view, this.variables, entry.body);
+  }
+
+  whole(view: EnqueuedJob, entry: ParsedJob | undefined): JobEnvelope {
+    const envelope = renderJob(view, this.variables, bodyAsWritten(view, entry), this.room);
     return this.isBrief || !this.repeated ? envelope : withoutTrace(envelope, this.repeated);
   }
 
@@ -64,17 +66,15 @@ export class Telling {
 /** The jobs of a batch, in the order of its entries, how many there are and how many of them are new. */
 export function renderBatch(
   views: readonly EnqueuedJob[],
-  render: (view: EnqueuedJob, index: number) => Envelope,
-): Record<string, unknown> {
-  const jobs = views.map((view, index) => {
-    const envelope = render(view, index);
-    if (view.deduplicated) envelope.deduplicated = true;
-    return envelope;
-  });
+  render: (view: EnqueuedJob, index: number) => JobEnvelope | Receipt,
+) {
+  const jobs = views.map((view, index) =>
+    view.deduplicated ? Object.assign(render(view, index), { deduplicated: true }) : render(view, index),
+  );
   return { jobs, ...countsOf(views) };
 }
 
-function countsOf(views: readonly EnqueuedJob[]): Record<string, number> {
+function countsOf(views: readonly EnqueuedJob[]) {
   const deduplicated = views.filter((view) => view.deduplicated).length;
   const accumulated = views.filter((view) => view.accumulated).length;
   return {
@@ -82,7 +82,7 @@ function countsOf(views: readonly EnqueuedJob[]): Record<string, number> {
     enqueued: views.length - deduplicated - accumulated,
     ...(deduplicated > 0 && { deduplicated }),
     ...(accumulated > 0 && { accumulated }),
-    failed: 0,
+    failed: 0 as const,
   };
 }
 

@@ -1,7 +1,8 @@
 /** Jobs one by one, and lists of them. */
 import type { OptionName, OptionsThat } from '../job/options';
+import type { Receipt } from '../job/record';
 import type { JobState } from '../job/states';
-import type { Coalesced, EnvelopeError, JobEnvelope, JobLogLine, JobOptions, JobStep, RetryPolicy } from '../job/wire';
+import type { EnvelopeError, JobEnvelope, JobLogLine, JobOptions, JobStep, RetryPolicy } from '../job/wire';
 import type { Checkpoint } from './checkpoints';
 import type { CursorQuery, Extent, Pagination, Time, Warned } from './common';
 import { del, ENQUEUE, get, JOB_DATA, onJob, patch, post, put } from './route';
@@ -13,19 +14,15 @@ export interface JobAnswer extends Partial<JobEnvelope> {
   job: JobEnvelope;
 }
 
-/** A job that was started again. */
-export interface RetriedJobAnswer extends JobAnswer, Warned {}
-
 /** What a producer that asks for `return=minimal` is answered about a new job. */
-export interface JobReceipt extends Pick<JobEnvelope, OptionsThat<'receipt'>> {
-  id: string;
-  state: JobState;
-  max_attempts: number;
+export interface JobReceipt extends Receipt {
   created_at: Time;
   /** The entry has become a part of this job, which has its arguments now. */
   accumulated?: true;
-  coalesced?: Coalesced;
 }
+
+/** A job that was started again. */
+export interface RetriedJobAnswer extends JobAnswer, Warned {}
 
 /** A new job: whole, or as a receipt. */
 export type Enqueued = (JobAnswer | JobReceipt) & Warned;

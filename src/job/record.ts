@@ -22,6 +22,12 @@ export type SchemaStamp = `${number}.${number}`;
 /** A retry policy as a user wrote it; its fields are those of the reference (`docs/guides/retries.md`). */
 export type RetryInput = Record<string, unknown>;
 
+/** What the server has decided, or read, of a job that it accepts. */
+export type Receipt = Pick<
+  JobEnvelope,
+  OptionsThat<'receipt'> | 'id' | 'state' | 'max_attempts' | 'created_at' | 'coalesced'
+>;
+
 type KeptOptions = Omit<Pick<JobOptions, OptionsThat<'stored'>>, OptionsThat<'moment'> | 'retry'>;
 
 /** The part of a job that its producer wrote. Stored once, as JSON. */

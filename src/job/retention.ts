@@ -67,9 +67,10 @@ export function mergeRetention(own: RetentionOptions | undefined, change: Retent
 }
 
 /** A job's own retention for answers: as it was written. */
-export function renderRetention(own: unknown): unknown {
+export function renderRetention<Own>(own: Own): Own {
   if (!isObject(own)) return own;
-  return Object.fromEntries(Object.entries(own).map(([end, kept]) => [end, kept === STORED_FOREVER ? FOREVER : kept]));
+  const written = Object.entries(own).map(([end, kept]) => [end, kept === STORED_FOREVER ? FOREVER : kept]);
+  return Object.fromEntries(written) as Own;
 }
 
 /** How long a stored job must be kept after `end`, ms, or Infinity; undefined when it does not set it. */

@@ -4,7 +4,6 @@ import { enqueueAllOrNone, enqueueEach, ROLLED_BACK } from '../../across/enqueue
 import { Telling } from '../../across/receipts';
 import { readConfig } from '../../config';
 import type { BulkEnqueued, BulkEntry } from '../../contract/bulk';
-import type { JobReceipt } from '../../contract/jobs';
 import { entriesIn } from '../../job/envelope/batch';
 import { readObject } from '../../job/envelope/fields';
 import { parseParts } from '../../job/envelope/json';
@@ -12,7 +11,6 @@ import { MAX_BATCH_SIZE } from '../../job/envelope/names';
 import { type ParseContext, type ParsedJob, parseJob, withFingerprint } from '../../job/envelope/parse';
 import { ApiError, duplicate, type ErrorData, eventualOutcomeOf, type Outcome, valuesOf } from '../../job/errors';
 import { refuseTooMuch } from '../../job/message';
-import type { JobEnvelope } from '../../job/wire';
 import { type Answer, type AppContext, json } from '../context';
 import { renderError } from '../errors';
 import { warningsOf } from '../jobs/render';
@@ -48,7 +46,7 @@ export async function enqueueBulk(c: AppContext): Promise<Answer<BulkEnqueued, 2
       };
     const entry = entries[index];
     const parsed = entry?.ok ? entry.value : undefined;
-    const job = telling.envelope(outcome.value, parsed) as unknown as JobEnvelope | JobReceipt;
+    const job = telling.envelope(outcome.value, parsed);
     const { deduplicated, accumulated } = outcome.value;
     return { index, status: deduplicated ? 'duplicate' : accumulated ? 'accumulated' : 'created', job };
   });

@@ -4,7 +4,7 @@ import * as across from '../../across/enqueue';
 import { renderBatch, Telling, writeBatch } from '../../across/receipts';
 import { readConfig } from '../../config';
 import type { Warned } from '../../contract/common';
-import type { Accumulated, BatchAnswer, Deduplicated, Enqueued, JobAnswer, JobReceipt } from '../../contract/jobs';
+import type { Accumulated, BatchAnswer, Deduplicated, Enqueued, JobAnswer } from '../../contract/jobs';
 import { parseEvent } from '../../job/cloud-event';
 import { entriesIn, parseEach } from '../../job/envelope/batch';
 import { parseEnvelope, parseParts } from '../../job/envelope/json';
@@ -12,7 +12,6 @@ import { MAX_ENVELOPE_BYTES } from '../../job/envelope/names';
 import { type ParseContext, type ParsedJob, parseJob, withFingerprint } from '../../job/envelope/parse';
 import { invalidRequest } from '../../job/errors';
 import { refuseTooMuch } from '../../job/message';
-import type { JobEnvelope } from '../../job/wire';
 import type { IdempotencyKey } from '../../rpc/receipts';
 import { type Answer, type AppContext, json, jsonText } from '../context';
 import { flatCopyText, withFlatCopy } from '../ojs';
@@ -62,10 +61,12 @@ export async function enqueueParsed(
   if (isNew && !brief && !replayed && !c.get('redact') && parsed.body.extra === undefined) {
     return jsonText(c, flatCopyText(telling.text(view, parsed), warned.members), 201, headers);
   }
-  const job = telling.envelope(view, parsed) as unknown as JobEnvelope & JobReceipt & { accumulated: true };
-  if (accumulated) return json(c, { job, ...job, ...warned.members }, 200, headers);
-  if (brief) return json(c, { ...job, ...warned.members }, 201, headers);
-  const answer: JobAnswer & Warned = withFlatCopy<JobEnvelope, Warned>(job, warned.members);
+  if (accumulated) {
+    const job = telling.accumulated(view);
+    return json(c, { job, ...job, ...warned.members }, 200, headers);
+  }
+  if (brief) return json(c, { ...telling.receipt(view, parsed), ...warned.members }, 201, headers);
+  const answer: JobAnswer & Warned = withFlatCopy(telling.whole(view, parsed), warned.members);
   return deduplicated
     ? json(c, { ...answer, deduplicated: true as const }, 200, headers)
     : json(c, answer, 201, headers);
@@ -95,6 +96,6 @@ export async function enqueueBatch(c: AppContext): Promise<Answer<BatchAnswer, 2
     return jsonText(c, writeBatch(views, parsed, variables, warned.members), 201, headers);
   }
   const telling = new Telling(variables, brief, replayed ? ctx.trace : undefined);
-  const answer = renderBatch(views, (view, index) => telling.envelope(view, parsed[index])) as unknown as BatchAnswer;
+  const answer = renderBatch(views, (view, index) => telling.envelope(view, parsed[index]));
   return json(c, { ...answer, ...warned.members }, 201, headers);
 }

@@ -11,7 +11,7 @@ import { withFlatCopy } from '../ojs';
 
 /** The envelope of a job. @param room see `renderJob` */
 export const envelopeOf = (c: AppContext, view: JobView, room?: PolicyRoom): JobEnvelope =>
-  renderJob(view, usableConfig(c.env).retryVariables, undefined, room) as unknown as JobEnvelope;
+  renderJob(view, usableConfig(c.env).retryVariables, undefined, room);
 
 export function envelopesOf(c: AppContext, views: readonly JobView[]): JobEnvelope[] {
   const room = new PolicyRoom();

@@ -2,12 +2,12 @@
 
 import { firstStart } from '../history';
 import { optionsThat } from '../options';
-import type { Coalesced, JobBody, JobErrorEntry, JobRecord, JobView, UnusedClaims } from '../record';
+import type { Coalesced, JobBody, JobErrorEntry, JobRecord, JobView, Receipt, UnusedClaims } from '../record';
 import { renderRetention } from '../retention';
 import { describeRetry, resolveRetry } from '../retry/resolve';
 import { formatInstant, parseTimestamp } from '../time';
 import type { WaitingFor } from '../waiting';
-import type { EnvelopeError, EnvelopeWaiting } from '../wire';
+import type { EnvelopeError, EnvelopeWaiting, JobEnvelope } from '../wire';
 import { parseExactly } from './exact';
 import { defined, given, parseObject, setDefined } from './fields';
 import { shown } from './nesting';
@@ -27,7 +27,7 @@ export type Variables = NonNullable<Parameters<typeof resolveRetry>[0]['variable
  * @param room of the answer, if it is about several jobs
  * @throws {ApiError} 500 when the retry variables contradict each other
  */
-export function renderJob(view: JobView, variables: Variables, body?: JobBody, room?: PolicyRoom): Envelope {
+export function renderJob(view: JobView, variables: Variables, body?: JobBody, room?: PolicyRoom): JobEnvelope {
   const { record, layers } = view;
   const written = body ?? writtenBody(record);
   const policy = policyOf(variables, layers, written);
@@ -51,9 +51,9 @@ export function renderJob(view: JobView, variables: Variables, body?: JobBody, r
   if (!isMinimal(written)) addOptions(envelope, written);
   addCourse(envelope, record, written);
   // The second spread keeps a stored unknown member from shadowing a name that the envelope has gained since.
-  if (extra === undefined) return envelope;
-  const unknown = Object.keys(extra).filter((name) => !(name in envelope));
-  return { ...envelope, ...extra, ...envelope, [UNKNOWN_MEMBERS]: unknown };
+  const unknown = extra && Object.keys(extra).filter((name) => !(name in envelope));
+  const whole = unknown ? { ...envelope, ...extra, ...envelope, [UNKNOWN_MEMBERS]: unknown } : envelope;
+  return whole as object as JobEnvelope;
 }
 
 function addOptions(envelope: Envelope, written: JobBody): void {
@@ -83,10 +83,10 @@ export function renderReceipt(
   { record, layers, coalesced }: JobView & { coalesced?: Coalesced },
   variables: Variables,
   body: JobBody,
-): Envelope {
+): Receipt {
   const { id, state, created_at } = record;
   const { max_attempts } = policyOf(variables, layers, body);
-  const receipt: Envelope = { id, state, max_attempts, created_at: formatInstant(created_at) };
+  const receipt: Receipt = { id, state, max_attempts, created_at: formatInstant(created_at) };
   setDefined(receipt, 'scheduled_at', instant(startOf(record, body)));
   setDefined(receipt, 'expires_at', expiry(body));
   for (const name of READ) setDefined(receipt, name, body[name]);

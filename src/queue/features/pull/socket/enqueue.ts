@@ -5,7 +5,6 @@ import { enqueueAll } from '../../../../across/enqueue';
 import { admitJobs, admitQueues } from '../../../../across/new-queues';
 import { fullestOf, renderBatch, Telling, warningTexts } from '../../../../across/receipts';
 import { type Env, readConfig, readTargetUrl } from '../../../../config';
-import type { BatchAnswer } from '../../../../contract/jobs';
 import type { SocketEnqueued } from '../../../../contract/worker-socket';
 import { parseEach } from '../../../../job/envelope/batch';
 import { defined } from '../../../../job/envelope/fields';
@@ -52,7 +51,7 @@ export async function enqueueFromSocket(
   const telling = new Telling(retryVariables, true);
   const warnings = warningTexts(views, unknown);
   return {
-    ...(renderBatch(views, (view, index) => telling.envelope(view, parsed[index])) as unknown as BatchAnswer),
+    ...renderBatch(views, (view, index) => telling.envelope(view, parsed[index])),
     ...(warnings.length > 0 && { warnings }),
     ...defined({ pressure: bounds ? undefined : fullestOf(views), replayed: replayed || undefined }),
   };
