@@ -46,7 +46,7 @@ interface Delivered extends Pick<Speaker, 'claimed' | 'delivery'> {
   children?: readonly string[];
 }
 
-interface Passenger extends Pick<Delivered, 'claimed' | 'delivery'> {
+interface CalledJob extends Pick<Delivered, 'claimed' | 'delivery'> {
   sent: Delivery;
   isOpen: boolean;
 }
@@ -67,13 +67,13 @@ export class CallRunner {
       // Jobs that share a call have the same limit.
       const isOpen = target.staysOpen(types, pushedTimeoutMs((batch[0] as Claimed).active) ?? 0);
       const room = new PolicyRoom();
-      const passengers = batch.map((claimed) => this.passenger(target, claimed, isOpen, startedAt, room));
-      call = this.callFor(target, passengers, isOpen);
+      const jobs = batch.map((claimed) => this.called(target, claimed, isOpen, startedAt, room));
+      call = this.callFor(target, jobs, isOpen);
       this.running.add(call);
       const result = await call.run();
       this.running.delete(call);
       target.called(types, { jobs: batch.length, tookMs: this.host.now() - startedAt, ...result });
-      await this.settle(target, passengers, result.outcomes, result);
+      await this.settle(target, jobs, result.outcomes, result);
       for (const { kind } of result.outcomes.values()) if (kind !== 'completed') return true;
       return false;
     } catch (error) {
@@ -84,13 +84,7 @@ export class CallRunner {
     }
   }
 
-  private passenger(
-    { recalls }: PushTarget,
-    claimed: Claimed,
-    isOpen: boolean,
-    now: number,
-    room: PolicyRoom,
-  ): Passenger {
+  private called({ recalls }: PushTarget, claimed: Claimed, isOpen: boolean, now: number, room: PolicyRoom): CalledJob {
     const { q } = this.host;
     const { row, body, active } = claimed;
     const timeoutMs = pushedTimeoutMs(active) ?? 0;
@@ -104,24 +98,22 @@ export class CallRunner {
     return { claimed, delivery, sent: { delivery_id: delivery, job, text, timeoutMs }, isOpen };
   }
 
-  private callFor(target: PushTarget, passengers: readonly Passenger[], isOpen: boolean): Call {
-    let byDelivery: Map<string, Passenger> | undefined;
+  private callFor(target: PushTarget, jobs: readonly CalledJob[], isOpen: boolean): Call {
+    let byDelivery: Map<string, CalledJob> | undefined;
     return new Call(target.config, {
       payload: target.payload,
       workerId: target.workerId,
-      deliveries: passengers.map(({ sent }) => sent),
+      deliveries: jobs.map(({ sent }) => sent),
       isOpen,
       now: () => this.host.now(),
       settle: async (outcomes) => {
-        await this.settle(target, passengers, outcomes);
+        await this.settle(target, jobs, outcomes);
         this.watcher.settled();
       },
       hear: async (delivery, message) => {
-        byDelivery ??= new Map(passengers.map((passenger) => [passenger.delivery, passenger]));
-        const passenger = byDelivery.get(delivery);
-        return (
-          passenger && hear(this.host, { ...passenger, parent: parentOf(passenger), target: target.config }, message)
-        );
+        byDelivery ??= new Map(jobs.map((job) => [job.delivery, job]));
+        const job = byDelivery.get(delivery);
+        return job && hear(this.host, { ...job, parent: parentOf(job), target: target.config }, message);
       },
       goesOn: () => this.running.goesOn(),
     });
@@ -134,19 +126,19 @@ export class CallRunner {
    */
   private async settle(
     target: PushTarget,
-    passengers: readonly Passenger[],
+    jobs: readonly CalledJob[],
     outcomes: ReadonlyMap<string, AttemptOutcome>,
     result?: CallResult,
   ): Promise<void> {
     const { q, random } = this.host;
     const delivered: Delivered[] = [];
-    for (const passenger of passengers) {
-      const said = outcomes.get(passenger.delivery);
+    for (const job of jobs) {
+      const said = outcomes.get(job.delivery);
       if (!said) continue;
-      const { claimed, delivery } = passenger;
-      const outcome = withVerdict(target, passenger, said);
+      const { claimed, delivery } = job;
+      const outcome = withVerdict(target, job, said);
       const isPlain = outcome.enqueue === undefined;
-      delivered.push(isPlain ? { claimed, delivery, outcome } : await this.withChildren(target, passenger, outcome));
+      delivered.push(isPlain ? { claimed, delivery, outcome } : await this.withChildren(target, job, outcome));
     }
     const note = (now: number): void => {
       if (result) this.watcher.noteCall(target, result.deliveryError ? (result.trouble ?? '') : undefined, now);
@@ -164,10 +156,10 @@ export class CallRunner {
   /**
    * The outcome to write for a delivery. It fails if it enqueues jobs that are forbidden, or that no queue would take.
    */
-  private async withChildren(target: PushTarget, passenger: Passenger, outcome: AttemptOutcome): Promise<Delivered> {
-    const { claimed, delivery } = passenger;
+  private async withChildren(target: PushTarget, job: CalledJob, outcome: AttemptOutcome): Promise<Delivered> {
+    const { claimed, delivery } = job;
     try {
-      const children = await messagesWith(target.config, outcome.enqueue, parentOf(passenger), this.host.now());
+      const children = await messagesWith(target.config, outcome.enqueue, parentOf(job), this.host.now());
       return { claimed, delivery, outcome, children };
     } catch (error) {
       const { code, message } = refusalOf(error);
@@ -186,9 +178,9 @@ export class CallRunner {
   }
 }
 
-const parentOf = ({ sent: { job } }: Passenger): Parent => ({ id: job.id, meta: job.meta });
+const parentOf = ({ sent: { job } }: CalledJob): Parent => ({ id: job.id, meta: job.meta });
 
-function withVerdict(target: PushTarget, { claimed, isOpen }: Passenger, outcome: AttemptOutcome): AttemptOutcome {
+function withVerdict(target: PushTarget, { claimed, isOpen }: CalledJob, outcome: AttemptOutcome): AttemptOutcome {
   if (outcome.kind === 'released' && outcome.release.attempt === 'goes_on') {
     if (!isOpen && target.canTalk) {
       target.keepOpen(claimed.row.type);
