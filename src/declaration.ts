@@ -48,15 +48,15 @@ export interface Declaration extends Declared {
 
 const NOTHING: Declaration = { queues: {}, limits: {}, crons: {} };
 
-let told: Declaration | undefined;
+let declared: Declaration | undefined;
 
 /** Declares this deployment. @throws {Error} when it was declared before: a Worker holds one deployment */
 export function declare(declaration: Declaration): void {
-  if (told) throw new Error('createTocsin was called twice: a Worker can have only one deployment of the queue.');
-  told = declaration;
+  if (declared) throw new Error('createTocsin was called twice: a Worker can have only one deployment of the queue.');
+  declared = declaration;
 }
 
 /** What this deployment is. */
 export function declaration(): Declaration {
-  return told ?? NOTHING;
+  return declared ?? NOTHING;
 }

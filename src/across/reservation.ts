@@ -85,10 +85,10 @@ export class Reservations {
     const at = (name: string) => queueObject(this.env, name);
     const decision = unwrap(await at(coordinator).batchDecision(ticket));
     if (queue !== coordinator) {
-      const told: Outcome<void> = await (decision === 'committed'
+      const decided: Outcome<void> = await (decision === 'committed'
         ? at(queue).commitBatch(ticket)
         : at(queue).abortBatch(ticket));
-      if (!told.ok) throw unavailable('An earlier enqueue of the same unique job could not be finished.');
+      if (!decided.ok) throw unavailable('An earlier enqueue of the same unique job could not be finished.');
     }
     this.decided.push(ticket);
   }

@@ -37,7 +37,7 @@ export async function gatherTargets(
   const configs = name === undefined ? readConfig(env).targets : targetsNamed(env, name);
   const { names, more } = await nextQueues(env, after, named);
   const unreachable: string[] = [];
-  const told = await inParallel(names, async (queue) => {
+  const answers = await inParallel(names, async (queue) => {
     try {
       return (await queueObject(env, queue).targets()).map((view) => ({ ...view, queue }));
     } catch (error) {
@@ -46,7 +46,7 @@ export async function gatherTargets(
       return [];
     }
   });
-  const views = told.flat();
+  const views = answers.flat();
   const targets = [...Map.groupBy(configs, (config) => config.name)].map(([target, own]) => ({
     name: target,
     configs: own,

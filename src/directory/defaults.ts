@@ -244,8 +244,8 @@ export class DefaultsStore {
   /** All of these queues have confirmed, except those that failed. */
   private note({ names, upTo }: Round, failed: ReadonlyMap<string, unknown>): void {
     if (upTo === undefined) {
-      const told = JSON.stringify(names.filter((name) => !failed.has(name)));
-      this.tables.rows('DELETE FROM untold_queues WHERE name IN (SELECT value FROM json_each(?))', told);
+      const reached = JSON.stringify(names.filter((name) => !failed.has(name)));
+      this.tables.rows('DELETE FROM untold_queues WHERE name IN (SELECT value FROM json_each(?))', reached);
       return;
     }
     this.tables.rows('UPDATE queue_defaults SET told_to = ?', upTo);

@@ -98,8 +98,8 @@ export class WorkerRegistry {
   /** Directs these workers, or all. @returns the ids of those that are known */
   direct(directive: Directive, ids: readonly string[] | undefined, now: number): string[] {
     const known = this.load();
-    const told = (ids ?? [...known.keys()]).filter((id) => known.has(id));
-    for (const id of told) {
+    const directed = (ids ?? [...known.keys()]).filter((id) => known.has(id));
+    for (const id of directed) {
       const worker = known.get(id) as Known;
       if (worker.directive === directive) continue;
       const wasQuiet = isQuiet(worker);
@@ -107,7 +107,7 @@ export class WorkerRegistry {
       this.save(id, worker);
       if (isQuiet(worker) && !wasQuiet) this.note('worker.quiet', id, now, { directive });
     }
-    return told;
+    return directed;
   }
 
   remove(id: string, now: number): 'removed' | 'unknown' | 'alive' {

@@ -47,17 +47,17 @@ export function readSingleAnswer(answer: HandlerAnswer, now: number): AttemptOut
 export function failureOfStatus(answer: HandlerAnswer, now: number): AttemptFailure {
   const { status } = answer;
   const body = parseObject(answer.body);
-  const told = body && 'error' in body ? usableError(body.error) : {};
+  const reported = body && 'error' in body ? usableError(body.error) : {};
   const failure: AttemptFailure = {
     code: 'handler_error',
     message: `The handler answered ${status}.`,
-    ...told,
+    ...reported,
   };
   if (status === 401 || status === 403 || status === 404 || status === 405) {
-    return { ...failure, retryable: told.retryable ?? false, target_rejected: true };
+    return { ...failure, retryable: reported.retryable ?? false, target_rejected: true };
   }
   const retryable = status >= 500 || status === 408 || status === 425 || status === 429;
-  failure.retryable = told.retryable ?? retryable;
+  failure.retryable = reported.retryable ?? retryable;
   if (status === 429) {
     const wait = retryAfterMs(answer.retryAfter, now);
     if (wait !== undefined) failure.at_least_ms = wait;

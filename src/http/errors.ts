@@ -37,9 +37,9 @@ export function answerNoRoute(c: AppContext, allowed: string[]): Response {
 }
 
 function errorData(thrown: unknown, c: AppContext): ErrorData {
-  const told = errorDataOf(thrown);
+  const known = errorDataOf(thrown);
   if (!apiErrorData(thrown)) console.error(`${c.get('requestId')} ${c.req.method} ${c.req.path} failed:`, thrown);
   if (storageFailure(thrown)) doubtStorage(c.env);
-  if (told) return told;
+  if (known) return known;
   return { status: 500, code: 'backend_error', message: 'The request failed unexpectedly.', retryable: true };
 }

@@ -95,12 +95,12 @@ export async function undoHandler<H, Type extends TypesOf<H>>(
   const failure = { code: 'handler_error', type: 'Error', message: 'failed' };
   const of = { id: idOf(0), type, args: [], meta: {}, end: 'discarded', error: failure, ...undone };
   const entries = Object.entries(steps).filter(([name]) => canUndo(name));
-  const told = entries.reverse().map(([name, step]) => ({
+  const toUndo = entries.reverse().map(([name, step]) => ({
     ...{ name, certain: 'result' in step && !step.run?.failed },
     ...('result' in step && { result: step.result }),
     ...(step.run && { job_ids: step.run.ids ?? [step.run.id ?? null] }),
   }));
-  const args = [{ job: of, steps: told }];
+  const args = [{ job: of, steps: toUndo }];
   const meta = { [UNDO_OF]: of.id, ...options.meta };
   const job = { id: idOf(1), ...options.job };
   const undo = `${type}${UNDO_SUFFIX}`;

@@ -27,7 +27,7 @@ export function gatherNotices(outbox: Outbox, routes: readonly WebhookRoute[], e
 }
 
 function gather(outbox: Outbox, routes: readonly WebhookRoute[], events: Iterable<QueueEvent>): void {
-  const told = new Set<string>();
+  const noticed = new Set<string>();
   for (const event of events) {
     const wanting = routes.filter((route) => isFor(route, event));
     if (wanting.length === 0) continue;
@@ -35,10 +35,10 @@ function gather(outbox: Outbox, routes: readonly WebhookRoute[], events: Iterabl
     const json = JSON.stringify(notice);
     for (const { id } of wanting) {
       outbox.gather(NOTICE, id, json, event.time);
-      told.add(id);
+      noticed.add(id);
     }
   }
-  for (const id of told) {
+  for (const id of noticed) {
     const lost = outbox.dropOldest(NOTICE, id, MAX_MESSAGES);
     if (lost > 0)
       console.error(`tocsin: subscription ${id} cannot be reached: ${lost} outbox messages with events are dropped`);

@@ -170,8 +170,8 @@ export class WebhookSender {
     const attempt = await this.send(webhook, { event, type: TEST_EVENT, body, tries: 0 });
     const { status, error, duration_ms, response } = attempt;
     const success = status !== undefined && status >= 200 && status < 300;
-    const told = defined({ status_code: status, error });
-    return { ok: true, value: { success, ...told, response_time_ms: duration_ms, response_body: response } };
+    const result = defined({ status_code: status, error });
+    return { ok: true, value: { success, ...result, response_time_ms: duration_ms, response_body: response } };
   }
 
   private goOn(): void {
@@ -232,9 +232,9 @@ export class WebhookSender {
     const now = host.now();
     const verdict = verdictOn(attempt, tries + 1, host.random());
     const { at, status, error, duration_ms, response } = attempt;
-    const told = defined({ at, status_code: status, error, duration_ms, response });
+    const result = defined({ at, status_code: status, error, duration_ms, response });
     host.storage.transactionSync(() => {
-      this.deliveries.settle(event, told, verdict, now);
+      this.deliveries.settle(event, result, verdict, now);
       this.note(verdict.state === 'delivered', now);
       if (verdict.state === 'failed' && verdict.isGone) this.disable({ reason: 'gone', at: now });
     });

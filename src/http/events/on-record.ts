@@ -95,6 +95,6 @@ export function eventsOnRecord({ job: { record }, progress, steps }: JobStory, s
   }
   // Sorting keeps the order of what happened in the same millisecond.
   events.sort((a, b) => a.time - b.time);
-  const told = events.filter(({ time }) => time >= since).slice(-MOST);
-  return told.map((event, index) => ({ ...event, id: `evt_${mintId(event.time, routeOf(id), 0)}.h${index}` }));
+  const latest = events.filter(({ time }) => time >= since).slice(-MOST);
+  return latest.map((event, index) => ({ ...event, id: `evt_${mintId(event.time, routeOf(id), 0)}.h${index}` }));
 }

@@ -22,8 +22,8 @@ const MAX_VERSION = 64;
 export const schemaRoutes = serve(contract.schemas, {
   list,
   register: async (c) => {
-    const { rendered, told } = await register(c, {});
-    return json(c, { schema: rendered, ...told }, 201);
+    const { rendered, pending } = await register(c, {});
+    return json(c, { schema: rendered, ...pending }, 201);
   },
   versions,
   removeVersion: remove,
@@ -37,8 +37,8 @@ export const adminSchemaRoutes = serve(contract.adminSchemas, {
   showVersion: async (c) => json(c, render(await named(c))),
   show: async (c) => json(c, render(await latest(c))),
   register: async (c) => {
-    const { rendered, told } = await register(c, { type: pathParam(c, 'name'), version: pathParam(c, 'version') });
-    return json(c, { ...rendered, ...told }, 201);
+    const { rendered, pending } = await register(c, { type: pathParam(c, 'name'), version: pathParam(c, 'version') });
+    return json(c, { ...rendered, ...pending }, 201);
   },
   remove,
 });
@@ -104,7 +104,7 @@ async function register(c: AppContext, path: { type?: string; version?: string }
   const member = given.schema === undefined && given.args_schema !== undefined ? 'args_schema' : 'schema';
   const schema = checkSchema(given[member], member);
   const { schema: stored, untold } = unwrap(await directoryObject(c.env).putSchema({ type, version, uri, schema }));
-  return { rendered: render(stored), told: pendingQueues(untold) };
+  return { rendered: render(stored), pending: pendingQueues(untold) };
 }
 
 function readVersion(value: unknown): string {

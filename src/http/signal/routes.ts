@@ -102,9 +102,9 @@ async function forPeople(c: AppContext, answer: () => Promise<Response>): Promis
   try {
     return await answer();
   } catch (error) {
-    const told = wantsPage(c) ? apiErrorData(error) : undefined;
-    if (!told) throw error;
-    return shown(c, told.status, { title: 'This did not work', text: reasonFor(told) }, told.headers);
+    const refused = wantsPage(c) ? apiErrorData(error) : undefined;
+    if (!refused) throw error;
+    return shown(c, refused.status, { title: 'This did not work', text: reasonFor(refused) }, refused.headers);
   }
 }
 

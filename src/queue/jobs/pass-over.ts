@@ -13,6 +13,6 @@ export function passOver(q: Stored, row: JobRow, now: number, expired: JobRow[])
 
 /** Bytes of all that travels to the runner of a job. */
 export function bytesOnTheWay(q: Stored, { key, body, history }: JobRow): number {
-  const told = history === null ? 0 : bytesOf(history);
-  return bytesOf(body) + told + q.store.checkpoints.sizeOf(key) + q.store.progress.sizeOf(key);
+  const past = history === null ? 0 : bytesOf(history);
+  return bytesOf(body) + past + q.store.checkpoints.sizeOf(key) + q.store.progress.sizeOf(key);
 }

@@ -139,7 +139,7 @@ export class AlertWatch implements Feature {
   private tell(rule: AlertRule, event: AlertEvent, after: AlertState, now: number, reason?: EndReason): void {
     const { q } = this.host;
     const { id, name, metric, above, for_ms, subscription_id } = rule;
-    const told = {
+    const data = {
       alert_id: id,
       name,
       metric,
@@ -149,7 +149,7 @@ export class AlertWatch implements Feature {
       subscription_id,
       reason,
     };
-    q.observed.events.add(event, q.name, now, defined(told));
+    q.observed.events.add(event, q.name, now, defined(data));
     q.store.outbox.post(ALERT, id, JSON.stringify(after), now);
   }
 }

@@ -245,9 +245,9 @@ function count(task: Task, item: BulkItem | undefined): void {
   }
   task.failed++;
   const { job_id, reason = '' } = item;
-  const told = task.errors.length < MAX_ERRORS;
-  if (told) task.errors.push({ job_id, error: reason });
-  list(task, item, told);
+  const isListed = task.errors.length < MAX_ERRORS;
+  if (isListed) task.errors.push({ job_id, error: reason });
+  list(task, item, isListed);
 }
 
 const isListed = ({ items }: Task): boolean => items !== undefined && items.length < MAX_ITEMS;

@@ -96,19 +96,19 @@ function starts({ q, write, others }: Host): MessageKind {
       const isVoid = !isAwaited(q, message);
       const entries = jobs.map(({ job }) => ({ queue, job: isVoid ? { ...job, superseded: true } : job }));
       const once = { key: `run\n${address}\n${round}`, hash: '' };
-      const told = await others.enqueueEach(
+      const answer = await others.enqueueEach(
         entries.map((value) => ({ ok: true, value })),
         once,
       );
       const left = jobs.filter((_, at) => {
-        const outcome = told.outcomes[at];
+        const outcome = answer.outcomes[at];
         return outcome && !outcome.ok && passes(outcome.error);
       });
-      const first = told.outcomes.find((outcome) => !outcome.ok);
+      const first = answer.outcomes.find((outcome) => !outcome.ok);
       // A remembered answer stays as it is: the jobs are sent again under another key.
-      if (left.length === jobs.length && !told.replayed && first && !first.ok) throw new ApiError(first.error);
+      if (left.length === jobs.length && !answer.replayed && first && !first.ok) throw new ApiError(first.error);
       const ends = jobs.flatMap(({ place }, at): StartedJob[] => {
-        const outcome = told.outcomes[at];
+        const outcome = answer.outcomes[at];
         if (!outcome) return [];
         if (outcome.ok) return [{ place, id: outcome.value.record.id }];
         return passes(outcome.error) ? [] : [{ place, error: outcome.error }];

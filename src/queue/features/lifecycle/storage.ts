@@ -106,8 +106,8 @@ export const damageWatch = ({ q }: Host): Feature => ({
       console.error(
         `tocsin: queue ${q.name} cannot read ${jobs} completed jobs in chunk ${chunk} of its archive: numbers ${numbers} are treated as ended`,
       );
-      const told = { chunk, jobs, numbers };
-      return { run: () => q.observed.events.add('queue.archive_damaged', q.name, now, told), failed: () => undefined };
+      const data = { chunk, jobs, numbers };
+      return { run: () => q.observed.events.add('queue.archive_damaged', q.name, now, data), failed: () => undefined };
     });
   },
 });

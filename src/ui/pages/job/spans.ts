@@ -118,9 +118,9 @@ function stateOf(step: JobStep, isPending: boolean, awaits: boolean): Required<P
 
 /** Entries that no span or list shows. A change of state repeats the entry of the same time. */
 function momentSpans({ timeline, steps }: Job, now: number): TraceRow[] {
-  const told = new Set(timeline.flatMap(({ kind, at }) => (/^(attempt_|snoozed)/.test(kind) ? [at] : [])));
+  const attempted = new Set(timeline.flatMap(({ kind, at }) => (/^(attempt_|snoozed)/.test(kind) ? [at] : [])));
   const isNew = ({ kind, at }: TimelineEntry) =>
-    !/^(created|log|step|attempt_.*)$/.test(kind) && !(kind === 'state_changed' && told.has(at));
+    !/^(created|log|step|attempt_.*)$/.test(kind) && !(kind === 'state_changed' && attempted.has(at));
   return timeline.filter(isNew).flatMap((entry, index): TraceRow[] => {
     const at = Date.parse(entry.at);
     const span = { key: `${entry.kind} ${index}`, from: at, to: at, isMoment: true };

@@ -97,8 +97,8 @@ export function Why({ queue, round, reload }: { queue: QueueItem; round: number;
   };
   if (first?.waiting_for && !shown[first.waiting_for.reason]) {
     const link = <a href={href(`jobs/${first.id}`)}>{first.type}</a>;
-    const told = <Told text={first.waiting_for.detail} />;
-    add('first', 'waiting', sentence`The job that has waited longest, ${link}: ${told}`);
+    const reason = <Told text={first.waiting_for.detail} />;
+    add('first', 'waiting', sentence`The job that has waited longest, ${link}: ${reason}`);
   }
   if (counts.available === 0) {
     const waits = (state: 'scheduled' | 'retryable', icon: IconName, text: string) => {

@@ -43,10 +43,10 @@ export class SocketClaims {
     const valid = reports.flatMap((report) => (report.ok ? [report.value] : []));
     const failing = valid.flatMap((report) => (endsAgain(report) ? [attemptOf(workerId, report.job_id)] : []));
     for (const attempt of failing) this.failing.add(attempt);
-    const told = valid.length > 0 ? await this.open.pull.report(valid, MAX_TOLD_BYTES) : [];
+    const reported = valid.length > 0 ? await this.open.pull.report(valid, MAX_TOLD_BYTES) : [];
     for (const attempt of failing) this.failing.delete(attempt);
     let at = 0;
-    return reports.map((report) => (report.ok ? (told[at++] as Outcome<Reported>) : report));
+    return reports.map((report) => (report.ok ? (reported[at++] as Outcome<Reported>) : report));
   }
 
   /** Does the attempt end because its worker says so? */

@@ -169,8 +169,8 @@ export class WorkerSocket {
   /** @param id of the message that is answered */
   tellError(error: ErrorData, id?: number): void {
     const { hint } = error;
-    const told = { ...renderRefusal(error), ...(hint !== undefined && { hint }) };
-    this.tell({ type: 'error', ...(id !== undefined && { id }), error: told });
+    const refusal = { ...renderRefusal(error), ...(hint !== undefined && { hint }) };
+    this.tell({ type: 'error', ...(id !== undefined && { id }), error: refusal });
   }
 
   /** @returns false when the socket is closed: the runtime may report that later, or never */
