@@ -31,7 +31,7 @@ const LINES = {
   notifications: 752,
   pools: 150,
   producer: 939,
-  queue: 26_367,
+  queue: 26_363,
   rpc: 1_721,
   schedules: 911,
   schemas: 1_026,

@@ -40,6 +40,7 @@ export class BlockTable implements JobPlace {
   /** Keys in blocks whose jobs may all be over. */
   private touched: number[] = [];
   private readonly marked = new Set<number>();
+  isDamaged = false;
   private readonly gap = new Gap();
   /** Where the newest block begins; null: there is none; undefined: to be read. */
   private newest: number | null | undefined;
@@ -341,6 +342,7 @@ export class BlockTable implements JobPlace {
     for (const block of read) {
       for (const key of this.elsewhere.keys(block.first, block.end)) block.over(key);
       for (const key of this.marked) if (block.spans(key)) block.vanish(key);
+      this.isDamaged ||= block.isUnreadable;
     }
     return blocks;
   }

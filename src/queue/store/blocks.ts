@@ -4,7 +4,6 @@
  * {@link RetryBlocks} for retries; {@link Singles} for a job claimed on arrival. Each kind has its table; questions
  * about a job, or all, are answered here.
  */
-
 import { LIMIT } from '../../durable/sql';
 import { RANK_BIT, sequenceOf } from '../../job/ids';
 import type { ArchiveBuffer } from './archive-buffer';
@@ -117,14 +116,17 @@ export class Blocks implements Omit<JobPlace, 'after' | 'pages'> {
   }
 
   leave(key: number): void {
-    this.of(key).leave(key);
+    const place = this.of(key);
+    place.leave(key);
+    // A block that cannot be read takes the numbers of singles for those of its own jobs.
+    if (place === this.singles && this.line.isDamaged) this.line.leave(key);
   }
 
   /** The job has completed and is kept. @param now epoch ms */
   completed(key: number, now: number): void {
     const place = this.of(key);
     this.retries.completed(key, now);
-    if (place !== this.retries) place.leave(key);
+    if (place !== this.retries) this.leave(key);
   }
 
   vanish(keys: readonly number[]): void {

@@ -51,6 +51,21 @@ describe('a job that arrives while a worker waits', () => {
     expect(await queue.counts()).toEqual({ active: 1, completed: 3 });
   });
 
+  it('is found when it has left that row, also beside a block that cannot be read', async () => {
+    const queue = await emptyQueue();
+    await queue.add();
+    await queue.claim();
+    const id = await queue.addTaken(JOB);
+    await queue.add();
+    expect(await inBlocks(queue)).toHaveLength(1);
+    await queue.inside(({ sql }) => void sql.exec("UPDATE blocks SET heads = '['"));
+    await queue.evict();
+    await queue.nack(id);
+    await queue.passTo(T0 + 1_500);
+    expect(await queue.claim({ count: 9 })).toMatchObject([{ id, attempt: 2 }]);
+    expect(await queue.ack(id)).toMatchObject({ state: 'completed' });
+  });
+
   it.each([
     ...(isLong ? [['as long as the object lives', false] as const] : []),
     ['whenever the object has lost its memory', true] as const,
