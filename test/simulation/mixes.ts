@@ -65,7 +65,8 @@ const keyedSteps: Weighted<Step>[] = [
     weight: 6,
     arbitrary: fc.record({
       op: fc.constant('poll' as const),
-      ...{ count: fc.constantFrom(1, 1, 2, 3), worker: fc.constantFrom('ann', 'bob') },
+      // What one of them has seen wait, the other may begin: each type has a cursor of its own.
+      ...{ count: fc.constantFrom(1, 1, 2, 3), worker: fc.constantFrom('ann', 'yak') },
       ...{ visibility: fc.constant(0), wait: fc.constant(0) },
     }),
   },
@@ -74,7 +75,7 @@ const keyedSteps: Weighted<Step>[] = [
     arbitrary: fc.record({
       op: fc.constant('snooze' as const),
       ...{ pick: fc.integer({ min: 1, max: 4 }), attempt: fc.constant('right' as const), signal: fc.constant(false) },
-      ...{ in: fc.constantFrom(300, 2_000), mark: fc.constantFrom(0, 1) },
+      ...{ in: fc.constantFrom(0, 300, 2_000), mark: fc.constantFrom(0, 1, 2) },
     }),
   },
   {
@@ -117,6 +118,28 @@ const slidWindow: fc.Arbitrary<Step[]> = fc
       { op: 'enqueue', jobs: jobs.map(([job, delay]) => keyed(job, delay)) },
       { op: 'jump', ms },
       { ...poll, count },
+    ];
+  });
+
+/** One worker has seen jobs wait for their key, another one begins the first of them, and it goes on at once. */
+const begunByAnother: fc.Arbitrary<Step[]> = fc
+  .record({
+    jobs: fc.array(fc.tuple(order, fc.constantFrom(0, 400, 400)), { minLength: 1, maxLength: 3 }),
+    mark: fc.constantFrom(0, 1, 2),
+    ms: fc.constantFrom(4_600, 5_000, 5_500),
+  })
+  .map(({ jobs, mark, ms }): Step[] => {
+    const poll = (worker: string, count: number) => ({ op: 'poll' as const, worker, count, visibility: 0, wait: 0 });
+    const now = jobs.map(([job]) => keyed(job, 0)).slice(0, 2);
+    return [
+      { op: 'nack-all', error: {} },
+      { op: 'pass', ms: 25_000 },
+      ...[{ op: 'enqueue' as const, jobs: now }, poll('ann', 2)],
+      { op: 'enqueue', jobs: jobs.map(([job, delay]) => keyed(job, delay)) },
+      ...[{ op: 'jump' as const, ms: 500 }, poll('ann', 2), { op: 'nack-all' as const, error: {} }],
+      ...[{ op: 'jump' as const, ms }, poll('yak', 1)],
+      { op: 'snooze', pick: -1, attempt: 'right', in: 0, signal: false, mark },
+      poll('ann', 3),
     ];
   });
 
@@ -201,6 +224,7 @@ export const area: Area<never> = {
           [],
           [
             { weight: 8, arbitrary: slidWindow },
+            { weight: 8, arbitrary: begunByAnother },
             { weight: 4, arbitrary: startsTogether(order.map((job) => keyed(job, 0))) },
             ...workThemes,
           ],
