@@ -167,11 +167,8 @@ export function redactor(rules: RedactionRules, pseudonym = pseudonyms('')): Red
     if (hidesKeys && key !== undefined) named.push([namedKey, key], [overridePath, key]);
     if (hidesGroups && group !== undefined) named.push([namedGroup, group]);
     const text = named.reduce((all, [say, name]) => all?.replaceAll(say(name), () => say(pseudonym(name))), detail);
-    return {
-      ...others,
-      ...defined({ detail: text, group }),
-      ...(key !== undefined && { key: hidesKeys ? pseudonym(key) : key }),
-    };
+    const shownKey = key !== undefined && hidesKeys ? pseudonym(key) : key;
+    return { ...others, ...defined({ detail: text, group, key: shownKey }) };
   };
 
   /** What the protocol says, with payloads somewhere in it. */
@@ -217,8 +214,13 @@ interface Naming {
   reason?: string;
 }
 
+const NAMING = ['key', 'group', 'detail', 'reason'] as const;
+
+/** An application may have a member of this name, which can hold anything. */
 const isNaming = (name: string, value: unknown): value is Naming =>
-  (name === 'rate_limit' || name === 'waiting_for') && isObject(value);
+  (name === 'rate_limit' || name === 'waiting_for') &&
+  isObject(value) &&
+  NAMING.every((member) => value[member] === undefined || typeof value[member] === 'string');
 
 /** The group of a schedule is another one: of schedules that are declared together. */
 const isSchedule = (value: object) => Object.hasOwn(value, 'cron') || Object.hasOwn(value, 'expression');

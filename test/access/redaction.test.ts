@@ -196,6 +196,12 @@ describe('the rules for what says whose a job is', () => {
     expect(shown('group', answer('An operator has paused the group "a".'))).toEqual(answer(X));
   });
 
+  it.each([{ reason: 5 }, { reason: 'group', group: null }, { key: 1, detail: {} }])('take %j for no wait', (said) => {
+    for (const rule of ['group', 'rate_limit.key']) {
+      expect(shown(rule, { waiting_for: said, rate_limit: said })).toEqual({ waiting_for: said, rate_limit: said });
+    }
+  });
+
   it('are not mixed up with other rules, whatever those end with', () => {
     const answer = { tags: ['a'], rate_limit: { key: 'k' } };
     expect(shown('key * job.tags args.tags', answer)).toEqual(answer);
