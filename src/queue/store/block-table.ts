@@ -40,6 +40,7 @@ export class BlockTable implements JobPlace {
   /** Keys in blocks whose jobs may all be over. */
   private touched: number[] = [];
   private readonly marked = new Set<number>();
+  /** Was a block read whose heads are unreadable? It stays so for this life of the object. */
   isDamaged = false;
   private readonly gap = new Gap();
   /** Where the newest block begins; null: there is none; undefined: to be read. */
