@@ -15,6 +15,8 @@ export const ts = createRequire(createRequire(import.meta.url).resolve('ts-json-
 export const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 export const CONTRACTS = join(root, 'src/contract');
 
+const { SECOND_NAMES } = await loadText(`export { SECOND_NAMES } from './ojs/names';`);
+
 /** Members of an exchange that are messages, and travel on no request or answer. */
 const MESSAGES = new Set(['fromClient', 'fromServer']);
 
@@ -243,12 +245,39 @@ function programWith(added) {
   const host = ts.createCompilerHost(options);
   const { getSourceFile } = host;
   host.getSourceFile = (name, language, ...rest) => {
-    const extra = added.get(name);
-    if (extra === undefined) return getSourceFile.call(host, name, language, ...rest);
-    return ts.createSourceFile(name, readFileSync(name, 'utf8') + extra, language, true);
+    if (!name.startsWith(CONTRACTS)) return getSourceFile.call(host, name, language, ...rest);
+    const text = withSecondNames(readFileSync(name, 'utf8')) + (added.get(name) ?? '');
+    return ts.createSourceFile(name, text, language, true);
   };
   const names = readdirSync(CONTRACTS).map((name) => join(CONTRACTS, name));
   return ts.createProgram(names, { ...options, types: [] }, host);
+}
+
+/** A contract in which `Also<'Name', Members>` is written out, since what a mapped type adds has no comments. */
+function withSecondNames(text) {
+  const source = ts.createSourceFile('', text, ts.ScriptTarget.Latest, true);
+  const interfaces = source.statements.filter(ts.isInterfaceDeclaration);
+  const mayBeAbsent = (type, member) => {
+    const own = interfaces.find(({ name }) => name.text === type)?.members ?? [];
+    return own.find(({ name }) => name?.getText() === member)?.questionToken !== undefined;
+  };
+  const edits = interfaces.flatMap(({ heritageClauses = [], members }) =>
+    heritageClauses
+      .flatMap(({ types }) => types)
+      .filter(({ expression }) => expression.getText() === 'Also')
+      .flatMap((also) => {
+        const [of, type] = also.typeArguments.map((argument) => argument.getText());
+        const seconds = Object.entries(SECOND_NAMES[of.slice(1, -1)]).map(([second, first]) => {
+          const mark = mayBeAbsent(type, first) ? '?' : '';
+          return `\n/** The same as \`${first}\`. */\n${second}${mark}: ${type}['${first}'];`;
+        });
+        return [
+          { from: also.getStart(), to: also.end, text: type },
+          { from: members.pos, to: members.pos, text: seconds.join('') },
+        ];
+      }),
+  );
+  return edits.reverse().reduce((whole, { from, to, text }) => whole.slice(0, from) + text + whole.slice(to), text);
 }
 
 /** `Page<Job>` is no name that a component may have, nor is `EventOf<"job.failed">`. */

@@ -1,6 +1,7 @@
 /** Alert rules: numbers of queues that are watched. */
 import type { AlertMetric } from '../job/event-data';
 import type { Duration } from '../job/wire';
+import type { Also } from '../ojs/names';
 import type { CursorQuery, IsoDuration, Page, Spreading, Time } from './common';
 import { del, get, patch, post } from './route';
 
@@ -47,10 +48,7 @@ export interface Alert {
 
 export interface AlertChanged extends Alert, Spreading {}
 
-export interface AlertList extends Page<Alert> {
-  /** The same as `items`. */
-  alerts: Alert[];
-}
+export interface AlertList extends Also<'AlertList', Page<Alert>> {}
 
 /** What a rule says. */
 export interface AlertRequest {

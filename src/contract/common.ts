@@ -1,5 +1,7 @@
 /** What the answers and requests of many resources have. */
+
 import type { JobState } from '../job/states';
+import type { Also } from '../ojs/names';
 
 /** A time: RFC 3339, in UTC. @format date-time */
 export type Time = string;
@@ -19,14 +21,13 @@ export interface PageQuery {
   per_page?: number;
 }
 
-/** The same, or from the cursor of the page before. */
+/** Which part of a list is read: from an offset, by the page, or from the cursor of the page before. */
 export interface CursorQuery extends PageQuery {
   /** `next_cursor` of the page before. */
   cursor?: string;
 }
 
-/** Where a page of a list stands. */
-export interface Pagination {
+interface PagePlace {
   /** Entries in all. */
   total: number;
   /** Entries of this page at most. */
@@ -35,13 +36,14 @@ export interface Pagination {
   offset: number;
   /** The number of this page, from 1 on. */
   page: number;
-  /** The same as `limit`. */
-  per_page: number;
   /** Are there entries behind it? */
   has_more: boolean;
   /** Names the next page; null: there is none, or it is read by its offset. */
   next_cursor: string | null;
 }
+
+/** Where a page of a list stands. */
+export interface Pagination extends Also<'Pagination', PagePlace> {}
 
 /** A page of a list. */
 export interface Page<Item> {

@@ -2,22 +2,17 @@
 import type { SkipReason } from '../job/event-data';
 import type { JobState } from '../job/states';
 import type { JobEnvelope } from '../job/wire';
+import type { Also } from '../ojs/names';
 import type { OverlapPolicy } from '../schedules/definition';
 import type { MissedPolicy } from '../schedules/missed';
-import type { CursorQuery, Pagination, Time, Warned } from './common';
+import type { CursorQuery, Page, Pagination, Time, Warned } from './common';
 import { del, get, judges, patch, post, put, type RouteRules } from './route';
 
 export type { MissedPolicy, OverlapPolicy };
 
-/** A schedule. */
-export interface CronStatus {
+interface CronMembers {
   name: string;
-  /** The same as `name`. */
-  id: string;
   expression: string;
-  /** The same as `expression`, as is `schedule`. */
-  cron: string;
-  schedule: string;
   timezone: string;
   /** What a fire does while the job of the previous fire has not ended. */
   overlap_policy: OverlapPolicy;
@@ -62,6 +57,9 @@ export interface CronStatus {
   next_fires?: Time[];
 }
 
+/** A schedule. */
+export interface CronStatus extends Also<'CronStatus', CronMembers> {}
+
 /** The answer about one schedule, flat and under its names. */
 export interface CronAnswer extends Omit<CronStatus, 'cron'>, Warned {
   /** The schedule; with the protocol's version in the request: its expression. */
@@ -87,15 +85,14 @@ export interface CronDeleted extends CronSaved {
   name: string;
 }
 
-export interface CronList {
+interface Crons {
   crons: CronStatus[];
-  /** The same as `crons`, as is `entries`. */
-  cron_jobs: CronStatus[];
-  entries: CronStatus[];
   /** Schedules in all. */
   count: number;
   pagination: Pagination;
 }
+
+export interface CronList extends Also<'CronList', Crons> {}
 
 /** The list as the dashboard reads it. */
 export interface CronItems {
@@ -181,7 +178,7 @@ export interface CronDeclaration extends CronChange {
 export interface CronGroup {
   name: string;
   group: { name: string; entries: CronStatus[] };
-  /** The same as in `group`. */
+  /** Those of `group`. */
   entries: CronStatus[];
   count: number;
 }
@@ -209,12 +206,7 @@ export interface CronGroupSummary {
   count: number;
 }
 
-export interface CronGroupList {
-  groups: CronGroupSummary[];
-  /** The same as `groups`. */
-  items: CronGroupSummary[];
-  pagination: Pagination;
-}
+export interface CronGroupList extends Also<'CronGroupList', Omit<Page<CronGroupSummary>, 'total'>> {}
 
 /** All schedules of a group. */
 export interface CronGroupDeclaration {

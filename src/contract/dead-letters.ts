@@ -21,7 +21,7 @@ export interface DeadLetterQuery {
 /** A page of dead letters, the one discarded last first. */
 export interface DeadLetterList extends JobList {}
 
-/** The same for operators. */
+/** A page of dead letters, for operators. */
 export interface DeadLetterItems extends Extent {
   items: JobEnvelope[];
   total: number;
@@ -34,7 +34,7 @@ export interface DeadLettersKept {
   max_count: number | null;
 }
 
-/** The same, with the queues that differ. */
+/** How long dead letters are kept, with the queues that differ. */
 export interface DeadLettersKeptByQueue extends DeadLettersKept {
   by_queue: Record<string, DeadLettersKept>;
 }

@@ -3,10 +3,10 @@
  * `job/event-data.ts` has its data.
  */
 import type { EventChange, EventData, EventType, JobEvents, WebhookEvents, WorkerEvents } from '../job/event-data';
+import type { Also } from '../ojs/names';
 import type { Time } from './common';
 
-/** Something that happened. */
-export interface FeedEvent {
+interface EventMembers {
   specversion: string;
   /** Names its place in the feed. */
   id: string;
@@ -16,11 +16,12 @@ export interface FeedEvent {
   /** The job, queue, worker, workflow or schedule it is about. */
   subject: string;
   time: Time;
-  /** The same as `time`. */
-  timestamp: Time;
   /** What is known of it. */
   data: Record<string, unknown>;
 }
+
+/** Something that happened. */
+export interface FeedEvent extends Also<'FeedEvent', EventMembers> {}
 
 /** An event in a stream, or in a message of the socket. */
 export interface StreamItem {

@@ -1,33 +1,30 @@
 /** The live feed: recent events of the queues, and new ones as they happen. */
+import type { Also } from '../ojs/names';
 import type { PageQuery, Pagination } from './common';
 import type { AnyEvent, EventsDroppedEvent, FeedEvent, FlatEvent, GapEvent } from './event-messages';
 import type { LiveMessage, LiveRequest } from './live-socket';
 import type { ProgressMessage } from './progress';
 import { get, type Media } from './route';
 
-/** Recent events, the oldest first; read by the page the latest first. */
-export interface EventList {
+interface Events {
   events: FeedEvent[];
-  /** The same as `events`. */
-  items: FeedEvent[];
   /** The id of the last event, to continue after it; null: there is none. */
   cursor: string | null;
   has_more: boolean;
   pagination: Pagination;
 }
 
-interface TypesQuery {
+/** Recent events, the oldest first; read by the page the latest first. */
+export interface EventList extends Also<'EventList', Events> {}
+
+interface Types {
   /** Names of events, or of kinds: `job.*`; separated by commas. */
   types?: string;
-  /** The same as `types`. */
-  type?: string;
 }
 
-interface EventQuery extends PageQuery, TypesQuery {
+interface EventConditions extends PageQuery, Types {
   /** The id of an event: only those after it. */
   after?: string;
-  /** The same as `after`. */
-  cursor?: string;
   /** A time, or how long ago that was. */
   since?: string;
   /** Only of these queues, separated by commas; also `queue`. Default: of all, and those of workers. */
@@ -35,16 +32,16 @@ interface EventQuery extends PageQuery, TypesQuery {
   queue?: string;
 }
 
-interface StreamQuery extends TypesQuery {
+interface EventQuery extends Also<'EventQuery', EventConditions> {}
+
+interface StreamConditions extends Types {
   /** Flat (default), or as lists have events. */
   format?: 'flat' | 'cloudevents';
   /** The id of an event: continue after it. The header `Last-Event-ID` means the same. */
   after?: string;
-  /** The same as `after`. */
-  last_event_id?: string;
-  /** The same as `types`. */
-  event_types?: string;
 }
+
+interface StreamQuery extends Also<'StreamQuery', StreamConditions> {}
 
 interface ChannelQuery extends StreamQuery {
   /** `all` (default), `queue:` and a name, or `job:` and an id. */

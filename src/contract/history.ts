@@ -1,15 +1,13 @@
 /** What happened to a job, from its own record. */
 import type { HistoryEventType, RetryPolicy } from '../job/wire';
+import type { Also } from '../ojs/names';
 import type { CursorQuery, Pagination, Time } from './common';
 import { del, get, JOB_DATA } from './route';
 
-/** One thing that happened. */
-export interface JobHistoryEvent {
+interface HistoryMembers {
   id: string;
   job_id: string;
   event_type: HistoryEventType;
-  /** The same as `event_type`. */
-  type: HistoryEventType;
   /** The state of the job after it. */
   state: string;
   timestamp: Time;
@@ -17,6 +15,9 @@ export interface JobHistoryEvent {
   actor: { type: 'worker' | 'system'; id: string };
   data: Record<string, unknown>;
 }
+
+/** One thing that happened. */
+export interface JobHistoryEvent extends Also<'JobHistoryEvent', HistoryMembers> {}
 
 /** The history of a job, oldest first. */
 export interface JobHistory {

@@ -106,7 +106,7 @@ export interface JobQuery {
   attempts?: number;
   attempts_min?: number;
   attempts_max?: number;
-  /** By when they were created: a time, or a duration. Inclusive. */
+  /** By when they were created: a time, or a duration. Inclusive; also `since` and `until`. */
   created_after?: string;
   created_before?: string;
   /** By when they were enqueued: a time, or a duration. Inclusive. */
@@ -118,9 +118,7 @@ export interface JobQuery {
   /** By when they ended: a time, or a duration. Inclusive. */
   ended_after?: string;
   ended_before?: string;
-  /** The same as `created_after`. */
   since?: string;
-  /** The same as `created_before`. */
   until?: string;
   /** Created, or ended, longer ago than this duration. */
   older_than?: string;
@@ -215,7 +213,7 @@ export interface InspectedJob
 
 /** Members to change; null returns one to its default. */
 export type JobChange = { [Name in OptionsThat<'patch'>]?: JobOptions[Name] | null } & {
-  /** The same members may stand here. */
+  /** These members may stand here, too. */
   options?: Record<string, unknown>;
 };
 

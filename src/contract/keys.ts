@@ -2,6 +2,7 @@
 import type { Role, Scope } from '../access/access';
 import type { Bounds } from '../job/bounds';
 import type { Duration } from '../job/wire';
+import type { Also } from '../ojs/names';
 import type { CursorQuery, Page, Time } from './common';
 import { del, get, patch, post } from './route';
 
@@ -34,10 +35,7 @@ export interface ApiKeyCreated extends ApiKey {
   key: string;
 }
 
-export interface ApiKeyList extends Page<ApiKey> {
-  /** The same as `items`. */
-  keys: ApiKey[];
-}
+export interface ApiKeyList extends Also<'ApiKeyList', Page<ApiKey>> {}
 
 /** Name, end, rate and bounds of a key. */
 export interface ApiKeyChange extends KeyBounds {

@@ -1,8 +1,8 @@
 /** The messages of the socket of live events, subprotocol `ojs.v1`: JSON objects as text. */
+import type { Also } from '../ojs/names';
 import type { FlatEvent, StreamItem } from './event-messages';
 
-/** Follows a channel, from now on or after an event. */
-export interface Subscribe {
+interface Subscription {
   action: 'subscribe';
   /** `all`, `queue:` and a name, or `job:` and an id. */
   channel: string;
@@ -10,9 +10,10 @@ export interface Subscribe {
   event_types?: string[] | null;
   /** The id of an event: continue after it. */
   after?: string | null;
-  /** The same as `after`. */
-  last_event_id?: string | null;
 }
+
+/** Follows a channel, from now on or after an event. */
+export interface Subscribe extends Also<'Subscribe', Subscription> {}
 
 /** Another word for `subscribe`. */
 export interface Resume extends Omit<Subscribe, 'action'> {

@@ -1,35 +1,32 @@
 /** Maintenance: no queue hands out jobs and no schedule fires until it ends; whatever is enqueued waits. */
 import type { Duration } from '../job/wire';
+import type { Also } from '../ojs/names';
 import type { Spreading, Time } from './common';
 import { get, post } from './route';
 
-/** Whether it holds. */
-export interface MaintenanceState {
+interface Maintenance {
   enabled: boolean;
-  /** The same as `enabled`. */
-  maintenance: boolean;
   reason: string | null;
   started_at: Time | null;
   /** Null: until an operator ends it. */
   ends_at: Time | null;
-  /** The same as `started_at`. */
-  enabled_at: Time | null;
-  /** The same as `ends_at`. */
-  estimated_end: Time | null;
 }
+
+/** Whether it holds. */
+export interface MaintenanceState extends Also<'MaintenanceState', Maintenance> {}
 
 export interface MaintenanceChanged extends MaintenanceState, Spreading {}
 
-/** Begins maintenance, changes its reason and end, or ends it. */
-export interface MaintenanceNotice {
+interface Notice {
   enabled: boolean;
   /** It ends automatically after this time. Default: when an operator ends it. */
   duration?: Duration;
-  /** The same as `duration`. */
-  estimated_duration?: Duration;
   /** At most 1000 characters. */
   reason?: string;
 }
+
+/** Begins maintenance, changes its reason and end, or ends it. */
+export interface MaintenanceNotice extends Also<'MaintenanceNotice', Notice> {}
 
 /** Below `/ojs/v1/admin`. */
 export const maintenance = {

@@ -1,14 +1,13 @@
 /** Pools: queues that share their workers, and how what they gave is spread over them. */
+
+import type { Also } from '../ojs/names';
 import type { PoolStrategy } from '../pools/pool';
 import type { CursorQuery, Page, Time } from './common';
 import { del, get, put } from './route';
 
 export type { PoolStrategy };
 
-/** A pool, and how it stands. */
-export interface QueuePool {
-  /** The same as `name`. */
-  id: string;
+interface PoolMembers {
   name: string;
   /** `strict`: in the order of the queues; else each queue has its portion. */
   strategy: PoolStrategy;
@@ -21,14 +20,14 @@ export interface QueuePool {
   active_jobs: number;
 }
 
+/** A pool, and how it stands. */
+export interface QueuePool extends Also<'QueuePool', PoolMembers> {}
+
 export interface PoolAnswer {
   pool: QueuePool;
 }
 
-export interface PoolList extends Page<QueuePool> {
-  /** The same as `items`. */
-  pools: QueuePool[];
-}
+export interface PoolList extends Also<'PoolList', Page<QueuePool>> {}
 
 /** What a pool says. */
 export interface PoolRequest {

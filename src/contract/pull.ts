@@ -35,7 +35,7 @@ export interface FetchRequest {
   wait_ms?: number;
   /** Length of the leases in ms, whatever the jobs say. */
   visibility_timeout_ms?: number;
-  /** The same, where neither the job nor its queue says anything. */
+  /** Length of the leases in ms, where neither the job nor its queue says anything. */
   default_visibility_timeout_ms?: number;
   /** Only jobs of these types, at most 1000. Default: of any. */
   types?: string[];
@@ -161,7 +161,7 @@ export interface HeartbeatRequest {
   worker_id: string;
   /** The jobs that it holds, or their number. Default: all that it holds are extended. */
   active_jobs?: string[] | number;
-  /** The same, ids alone. */
+  /** The jobs that it holds, ids alone. */
   active_job_ids?: string[];
   visibility_timeout_ms?: number;
   /** What it does: `running`, `quiet`, `draining`, `shutting_down`, `stopped` and other words for these. */

@@ -1,6 +1,7 @@
 /** The groups of a queue: how they get on, and what operators do with one. */
 
 import type { EnvelopeWaiting } from '../job/wire';
+import type { Also } from '../ojs/names';
 import type { Page, Time } from './common';
 import type { GroupChange, GroupLimits, GroupOverride } from './queue-settings';
 import { del, get, onQueue, post, put } from './route';
@@ -43,10 +44,8 @@ export interface QueueGroupDetail extends QueueGroup {
  * The groups that have jobs which wait or run, that are blocked, or of which an operator says something: those with
  * most waiting jobs first.
  */
-export interface QueueGroupList extends Page<QueueGroup> {
+export interface QueueGroupList extends Also<'QueueGroupList', Page<QueueGroup>> {
   queue: string;
-  /** The same as `items`. */
-  groups: QueueGroup[];
   /** How the queue serves them; null: it says nothing of groups. */
   order: 'fair' | 'strict' | null;
   /** Waiting jobs of all groups. */

@@ -3,6 +3,7 @@
 import type { JobState } from '../job/states';
 import type { EnvelopeWaiting } from '../job/wire';
 import type { LastHour } from '../metrics/series';
+import type { Also } from '../ojs/names';
 import type { QueueMode } from '../settings';
 import type { Continued, CursorQuery, OperationPreview, Page, PageQuery, Spreading, Time } from './common';
 import type { QueueGroupList } from './queue-groups';
@@ -61,10 +62,7 @@ export interface QueueSummary extends QueueState {
   created_at: Time;
 }
 
-export interface QueueSummaryList extends Page<QueueSummary> {
-  /** The same as `items`. */
-  queues: QueueSummary[];
-}
+export interface QueueSummaryList extends Also<'QueueSummaryList', Page<QueueSummary>> {}
 
 /** How full the object of a queue is. */
 export interface StorageUse {
@@ -85,15 +83,13 @@ export interface QueueCounts extends StateCounts {
   storage?: StorageUse;
 }
 
-interface StateBothWays extends QueueState {
-  /** The same as `status`. */
-  state: QueueMode;
+interface StateBothWays extends Also<'QueueMode', QueueState> {
   created_at?: Time;
 }
 
 /** A queue with its settings and counts. */
 export interface QueueDetail extends StateBothWays {
-  /** The same as the members beside it. */
+  /** The members beside it, as one. */
   queue: StateBothWays;
   /** Jobs that have not ended. */
   depth: number;
@@ -105,7 +101,7 @@ export interface QueueDetail extends StateBothWays {
 
 /** The counts of a queue, with what happened in the last hour. */
 export interface QueueStatistics extends QueueState, StateCounts {
-  /** The same as the members beside it; with the protocol's version in the request: the name of the queue. */
+  /** The members beside it, as one; with the protocol's version in the request: the name of the queue. */
   queue: string | (QueueState & StateCounts);
   stats: QueueCounts & LastHour;
   computed_at: Time;
@@ -128,7 +124,7 @@ export interface Priorities {
 
 /** What a change of a queue's mode has come to. */
 interface ModeChange extends QueueState {
-  /** The same as the members beside it. */
+  /** The members beside it, as one. */
   queue: QueueState;
 }
 
@@ -145,9 +141,7 @@ export interface QueueDraining extends ModeChange {
 }
 
 /** How a queue gets on, as operators see it. */
-export interface QueueStanding extends QueueState, Pace {
-  /** The same as `status`. */
-  state: QueueMode;
+export interface QueueStanding extends Also<'QueueMode', QueueState>, Pace {
   counts: StateCounts;
   /** When the job that waits longest became available; null: none waits. */
   oldest_available_at: Time | null;
@@ -191,7 +185,7 @@ export interface InspectedQueue extends QueueStanding {
   configuration: QueueConfiguration;
 }
 
-/** The same after a change of its settings. */
+/** A queue as operators see it, after a change of its settings. */
 export interface InspectedQueueConfigured extends InspectedQueue {
   /** The change. */
   config: QueueConfigChange;
@@ -214,7 +208,7 @@ export interface Purged extends Continued {
   deleted: number;
 }
 
-/** The same, as operators' routes say it. */
+/** How many jobs a purge has removed, as operators' routes say it. */
 export interface PurgedByOperator extends Continued {
   purged_count: number;
   states: JobState[];

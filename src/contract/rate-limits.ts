@@ -1,4 +1,5 @@
 /** The keys that limit jobs: how they stand, and what an operator puts in the place of their limits. */
+import type { Also } from '../ojs/names';
 import type { CursorQuery, IsoDuration, Page, Spreading, Time } from './common';
 import { del, get, put } from './route';
 
@@ -50,8 +51,7 @@ export interface OverrideInForce extends Omit<LimitsInForce, 'throttled'> {
   expires_at?: Time;
 }
 
-/** A key that limits jobs, summed up over all queues and scopes; a key with only an override has no queues. */
-export interface RateLimitStatus extends LimitsInForce {
+interface KeyMembers extends LimitsInForce {
   key: string;
   /** Attempts that run. */
   active: number;
@@ -63,8 +63,6 @@ export interface RateLimitStatus extends LimitsInForce {
   window_resets_at: Time | null;
   /** Jobs that wait for the key. */
   waiting: number;
-  /** The same as `waiting`. */
-  waiting_count: number;
   /** The backlog of a queue is too long to be counted to its end: more may wait. */
   complete?: false;
   override?: OverrideInForce;
@@ -73,10 +71,10 @@ export interface RateLimitStatus extends LimitsInForce {
   queues: RateLimitInQueue[];
 }
 
-export interface RateLimitList extends Page<RateLimitStatus> {
-  /** The same as `items`. */
-  rate_limits: RateLimitStatus[];
-}
+/** A key that limits jobs, summed up over all queues and scopes; a key with only an override has no queues. */
+export interface RateLimitStatus extends Also<'RateLimitStatus', KeyMembers> {}
+
+export interface RateLimitList extends Also<'RateLimitList', Page<RateLimitStatus>> {}
 
 export interface RateLimitOverridden extends RateLimitStatus, Spreading {}
 

@@ -63,7 +63,7 @@ export const DATA: RouteRules = { audit: 'none' };
 export const JOB_REPORTS: RouteRules = { ...REPORTS, bound: 'job' };
 export const JOB_DATA: RouteRules = { ...DATA, bound: 'job' };
 
-/** The same of workers that pull, within the bounds of a key. */
+/** Reports of workers that pull, within the bounds of a key. */
 export const WORK_REPORTS: RouteRules = { ...REPORTS, bound: 'work' };
 
 /** The rules of an enqueue. */

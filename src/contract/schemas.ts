@@ -1,19 +1,20 @@
 /** The schemas of job arguments: below `/admin` by type and version, else by URI too, as the OJS SDKs have it. */
+import type { Also } from '../ojs/names';
 import type { CursorQuery, Page, Spreading, Time } from './common';
 import { del, get, operates, post, put } from './route';
 
-/** A version of the schema of a job type. */
-export interface ArgsSchema {
+interface SchemaMembers {
   uri: string;
   type: string;
-  /** The same as `type`. */
-  job_type: string;
   /** A whole number stays one. */
   version: string | number;
   /** JSON Schema of the array of arguments. */
   schema: Record<string, unknown>;
   created_at: Time;
 }
+
+/** A version of the schema of a job type. */
+export interface ArgsSchema extends Also<'ArgsSchema', SchemaMembers> {}
 
 export interface ArgsSchemaChanged extends ArgsSchema, Spreading {}
 
@@ -23,10 +24,7 @@ export interface SchemaAnswer {
 
 export interface SchemaChanged extends SchemaAnswer, Spreading {}
 
-export interface SchemaList extends Page<ArgsSchema> {
-  /** The same as `items`. */
-  schemas: ArgsSchema[];
-}
+export interface SchemaList extends Also<'SchemaList', Page<ArgsSchema>> {}
 
 /** The versions of a type, the latest first. */
 export interface SchemaVersions {
@@ -41,23 +39,23 @@ export interface SchemasRemoved extends Spreading {
   removed: number;
 }
 
-/** A version to register. */
-export interface SchemaRequest {
+interface NewSchema {
   /** JSON Schema of the array of arguments. */
   schema?: Record<string, unknown>;
-  /** The same as `schema`. */
-  args_schema?: Record<string, unknown>;
   /** Default: made of type and version. */
   uri?: string | null;
 }
 
-/** The same, where the path does not name it. */
-export interface NamedSchemaRequest extends SchemaRequest {
+/** A version to register. */
+export interface SchemaRequest extends Also<'SchemaRequest', NewSchema> {}
+
+interface NamedSchema extends SchemaRequest {
   type?: string;
-  /** The same as `type`. */
-  job_type?: string;
   version: string | number;
 }
+
+/** A version to register, where the path does not name it. */
+export interface NamedSchemaRequest extends Also<'NamedSchemaRequest', NamedSchema> {}
 
 /** Below `/ojs/v1`. A key that changes what other producers may send needs more than the right to send jobs. */
 export const schemas = {

@@ -3,6 +3,7 @@
 import type { JobState } from '../job/states';
 import type { Percentiles } from '../metrics/histogram';
 import type { HistoryPoint, Throughput } from '../metrics/series';
+import type { Also } from '../ojs/names';
 import type { Time } from './common';
 import type { FlatEvent } from './event-messages';
 import { get, type Media } from './route';
@@ -73,15 +74,15 @@ export type Minute = Pick<StatsPoint, 'timestamp' | 'processed' | 'failed' | 'en
 /** How long a point of a history is. */
 export type StatsPeriod = '1m' | '5m' | '1h' | '1d';
 
-/** What happened, the oldest first and without gaps. */
-export interface StatsHistory {
+interface HistoryOfStats {
   period: StatsPeriod;
   since: Time;
   until: Time;
   data: StatsPoint[];
-  /** The same as `data`. */
-  data_points: StatsPoint[];
 }
+
+/** What happened, the oldest first and without gaps. */
+export interface StatsHistory extends Also<'StatsHistory', HistoryOfStats> {}
 
 /** Says so when not all queues were asked. */
 export interface OfSome {

@@ -1,4 +1,5 @@
 /** The handler Workers that jobs are pushed to, as the queues see them. */
+import type { Also } from '../ojs/names';
 import type { CursorQuery, Time } from './common';
 import { get, operates, post } from './route';
 
@@ -45,12 +46,12 @@ export interface Asked {
   next_cursor: string | null;
 }
 
-export interface TargetList extends Asked {
+interface Targets extends Asked {
   items: TargetStatus[];
-  /** The same as `items`. */
-  targets: TargetStatus[];
   total: number;
 }
+
+export interface TargetList extends Also<'TargetList', Targets> {}
 
 /** A target with what each queue says of it. */
 export interface TargetDetail extends TargetStatus, Asked {

@@ -3,22 +3,23 @@
 import type { SecretMembers } from '../access/secrets';
 import type { WebhookRequest } from '../notifications/webhook/parse';
 import type { DeliveryStatus, Disabled } from '../notifications/webhook/subscription';
+import type { Also } from '../ojs/names';
 import type { CursorQuery, Page, PageQuery, Spreading, Time, Warned } from './common';
 import type { AnyEvent, WebhookTestEvent } from './event-messages';
 import { del, get, patch, post, put } from './route';
 
 export type { WebhookRequest };
 
-/** Which events a subscription wants, of those that it names. Absent members take all. */
-export interface WebhookFilterInForce {
+interface FilterMembers {
   queues?: string[];
   /** Types of jobs; an entry may end in `*`. */
   types?: string[];
-  /** The same as `types`. */
-  job_types?: string[];
   /** Groups of jobs; an entry may end in `*`. */
   groups?: string[];
 }
+
+/** Which events a subscription wants, of those that it names. Absent members take all. */
+export interface WebhookFilterInForce extends Also<'WebhookFilterInForce', FilterMembers> {}
 
 /**
  * Members of a subscription that hold secrets. A URL may contain a token (that of an incoming webhook of Slack is one),
@@ -77,10 +78,7 @@ export interface WebhookCreated extends WebhookChanged {
   secret: string;
 }
 
-export interface WebhookList extends Page<Webhook> {
-  /** The same as `items`. */
-  subscriptions: Webhook[];
-}
+export interface WebhookList extends Also<'WebhookList', Page<Webhook>> {}
 
 /** Changes the members that are named; `null` removes one. */
 export type WebhookChange = { [Name in keyof Omit<WebhookRequest, 'secret'>]?: WebhookRequest[Name] | null };
@@ -90,7 +88,7 @@ export interface WebhookTest {
   success: boolean;
   /** The receiver's status; null: it did not answer. */
   status_code: number | null;
-  /** The same; 0: it did not answer. */
+  /** The receiver's status; 0: it did not answer. */
   status: number;
   response_time_ms: number;
   error?: string;
@@ -133,10 +131,7 @@ export interface DeliveryAnswer extends WebhookDelivery {
   delivery: WebhookDelivery;
 }
 
-export interface DeliveryList extends Page<WebhookDelivery> {
-  /** The same as `items`. */
-  deliveries: WebhookDelivery[];
-}
+export interface DeliveryList extends Also<'DeliveryList', Page<WebhookDelivery>> {}
 
 /** Which secret signs from now on. */
 export interface SecretRequest {
@@ -144,22 +139,22 @@ export interface SecretRequest {
   secret?: string;
 }
 
-/** The new secret, which is not shown again. */
-export interface SecretRotated extends Spreading {
+interface NewSecret extends Spreading {
   secret: string;
-  /** The same as `secret`. */
-  new_secret: string;
   subscription: Webhook;
 }
 
-interface DeliveryQuery extends PageQuery {
+/** The new secret, which is not shown again. */
+export interface SecretRotated extends Also<'SecretRotated', NewSecret> {}
+
+interface DeliveryConditions extends PageQuery {
   /** Only those of this subscription. */
   subscription?: string;
-  /** The same as `subscription`. */
-  subscription_id?: string;
   /** Only those in these states, separated by commas: `pending`, `delivered`, `failed`, `dead`. */
   status?: string;
 }
+
+interface DeliveryQuery extends Also<'DeliveryQuery', DeliveryConditions> {}
 
 const LIST = '/webhooks/subscriptions';
 const DELIVERIES = '/webhooks/deliveries';

@@ -1,12 +1,12 @@
 /** The workers that pull, as operators see and direct them. */
 import type { Directive, ReportedState } from '../job/worker/heartbeat';
+import type { Also } from '../ojs/names';
 import type { CursorQuery, Page, Time } from './common';
 import { del, get, post } from './route';
 
 export type { Directive };
 
-/** A worker, known from its heartbeats. */
-export interface WorkerStatus {
+interface WorkerMembers {
   id: string;
   /** `stale`: no heartbeat for 60 s. Else what it does, or what a directive says, whichever is stronger. */
   state: Directive | 'stale';
@@ -23,17 +23,16 @@ export interface WorkerStatus {
   version: string | null;
   started_at: Time;
   last_heartbeat_at: Time;
-  /** The same as `last_heartbeat_at`. */
-  last_heartbeat: Time;
   metadata: { labels?: unknown };
 }
 
-/** How many workers there are, in all and in each state. */
-export type WorkerCounts = Record<WorkerStatus['state'] | 'total', number>;
+/** A worker, known from its heartbeats. */
+export interface WorkerStatus extends Also<'WorkerStatus', WorkerMembers> {}
 
-export interface WorkerList extends Omit<Page<WorkerStatus>, 'total'> {
-  /** The same as `items`. */
-  workers: WorkerStatus[];
+/** How many workers there are, in all and in each state. */
+export type WorkerCounts = Record<WorkerMembers['state'] | 'total', number>;
+
+export interface WorkerList extends Also<'WorkerList', Omit<Page<WorkerStatus>, 'total'>> {
   /** Of all workers. */
   summary: WorkerCounts;
 }

@@ -1,6 +1,7 @@
 /** Workflows: jobs that depend on each other. */
 import type { JobState } from '../job/states';
-import type { CursorQuery, Extent, Pagination, Time, Warned } from './common';
+import type { Also } from '../ojs/names';
+import type { CursorQuery, Extent, Page, Time, Warned } from './common';
 import { DATA, del, get, post } from './route';
 
 export type WorkflowState = 'running' | 'completed' | 'failed' | 'cancelled';
@@ -47,17 +48,12 @@ export interface WorkflowHeader {
   cancelled_at?: Time;
 }
 
-/** A workflow with its steps. */
-export interface WorkflowStatus extends WorkflowHeader {
-  /** The same as `created_at`. */
-  started_at: Time;
+interface WorkflowMembers extends Also<'WorkflowHeader', WorkflowHeader> {
   steps_total: number;
   steps_completed: number;
   steps_failed: number;
   /** Steps that a cancellation has ended. */
   steps_cancelled?: number;
-  /** The same. */
-  cancelled_steps?: number;
   /** Of a group or a batch, the same as those of the steps. */
   jobs_total?: number;
   jobs_completed?: number;
@@ -75,11 +71,11 @@ export interface WorkflowStatus extends WorkflowHeader {
   };
 }
 
-/** An entry of the list of workflows. */
-export interface WorkflowSummary extends WorkflowHeader {
+/** A workflow with its steps. */
+export interface WorkflowStatus extends Also<'WorkflowStatus', WorkflowMembers> {}
+
+interface SummaryMembers extends WorkflowHeader {
   step_count: number;
-  /** The same. */
-  steps_total: number;
   steps_completed: number;
   job_count: number;
   /** Known once it has ended. */
@@ -87,13 +83,10 @@ export interface WorkflowSummary extends WorkflowHeader {
   failed_count?: number;
 }
 
-export interface WorkflowList extends Extent {
-  workflows: WorkflowSummary[];
-  /** The same. */
-  items: WorkflowSummary[];
-  total: number;
-  pagination: Pagination;
-}
+/** An entry of the list of workflows. */
+export interface WorkflowSummary extends Also<'WorkflowSummary', SummaryMembers> {}
+
+export interface WorkflowList extends Also<'WorkflowList', Page<WorkflowSummary>>, Extent {}
 
 /** A workflow, as a member and flat. */
 export interface WorkflowAnswer extends WorkflowStatus, Warned {

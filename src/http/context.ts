@@ -6,7 +6,7 @@ import type { TokenRights } from '../access/token';
 import type { Env } from '../config';
 import type { Media } from '../contract/route';
 import type { Session } from '../contract/session';
-import { readsPlainJsonOnly } from './ojs';
+import { readsPlainJsonOnly } from '../ojs/answers';
 import type { KnownMembers } from './request/members';
 import type { From, Hold } from './request/room';
 
@@ -101,7 +101,7 @@ export function json<Body extends object, Status extends number = 200>(
 /** A JSON answer that holds no payload. */
 export const unredacted: typeof json = (c, body, status, headers) => jsonText(c, JSON.stringify(body), status, headers);
 
-/** The same of an answer that is JSON text already. */
+/** {@link unredacted} for an answer that is JSON text already. */
 export const jsonText = <Body, Status extends number = 200>(
   c: AppContext,
   text: string,

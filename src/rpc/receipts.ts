@@ -57,7 +57,7 @@ export interface EachReceipt {
   replayed?: true;
 }
 
-/** The same in a message: as it is, or the receipt of those that were accepted, and the others by their place. */
+/** {@link EachReceipt} in a message: as it is, or the receipt of those accepted, and the others by their place. */
 export type SentEachReceipt = EachReceipt | SentOutcomes;
 
 interface SentOutcomes extends Pick<EachReceipt, 'replayed'> {

@@ -8,7 +8,18 @@ import { fileURLToPath } from 'node:url';
 const SRC = fileURLToPath(new URL('../../src/', import.meta.url));
 
 /** Rules alone, without storage, clock or network: what a job is, and what else is said of jobs and queues. */
-const RULES = ['job', 'access', 'export', 'metrics', 'notifications', 'pools', 'schedules', 'schemas', 'settings'];
+const RULES = [
+  'job',
+  'ojs',
+  'access',
+  'export',
+  'metrics',
+  'notifications',
+  'pools',
+  'schedules',
+  'schemas',
+  'settings',
+];
 
 /** What each room may import beside itself; type imports count. */
 const ROOMS = {
@@ -16,7 +27,8 @@ const ROOMS = {
   access: ['job'],
   export: ['job'],
   metrics: ['job'],
-  notifications: ['job'],
+  notifications: ['job', 'ojs'],
+  ojs: ['job'],
   pools: ['job'],
   schedules: ['job'],
   schemas: ['job'],

@@ -11,24 +11,25 @@ const SRC = fileURLToPath(new URL('../../src/', import.meta.url));
 
 const LINES = {
   access: 1_008,
-  across: 5_326,
+  across: 5_325,
   allowance: 774,
   cli: 11_797,
   client: 7_631,
-  contract: 4_940,
+  contract: 4_902,
   directory: 3_307,
   dispatch: 1_877,
   durable: 2_298,
   export: 582,
   'files beside the rooms': 539,
   handler: 5_344,
-  http: 10_583,
+  http: 10_561,
   job: 9_494,
   library: 734,
   locks: 479,
   mcp: 175,
   metrics: 403,
-  notifications: 752,
+  notifications: 753,
+  ojs: 112,
   pools: 150,
   producer: 939,
   queue: 26_364,
@@ -41,7 +42,7 @@ const LINES = {
 };
 
 /** All of them together. */
-const TOTAL = 112_620;
+const TOTAL = 112_660;
 
 /** A number that is this much too high is an old one. */
 const SPARE = 200;

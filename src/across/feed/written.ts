@@ -1,26 +1,25 @@
 import type { QueueEvent } from '../../durable/event-log';
 import { STATE_CHANGED } from '../../job/event-types';
 import { formatInstant, withWrittenTimes } from '../../job/time';
+import { also } from '../../ojs/names';
 
 type Data = Record<string, unknown>;
 
 export function renderEvent(event: QueueEvent) {
-  const time = formatInstant(event.time);
-  return {
+  return also('FeedEvent', {
     specversion: '1.0',
     id: event.id,
     type: event.type,
     source: `ojs://tocsin/${sourceOf(event)}`,
     subject: event.subject,
-    time,
-    timestamp: time,
+    time: formatInstant(event.time),
     data: {
       ...(event.type.startsWith('job.') && { job_id: event.subject }),
       ...aboutOf(event),
       ...(event.type === STATE_CHANGED && event.change),
       ...withWrittenTimes(event.data),
     },
-  };
+  });
 }
 
 export function aboutOf({ type, subject, queue }: Pick<QueueEvent, 'type' | 'subject' | 'queue'>): Data {

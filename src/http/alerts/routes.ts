@@ -4,6 +4,7 @@ import { defined } from '../../job/envelope/fields';
 import { notFound, unwrap } from '../../job/errors';
 import { formatInstant } from '../../job/time';
 import { parseAlert } from '../../notifications/alert/parse';
+import { also } from '../../ojs/names';
 import type { AlertInQueue, AlertView, ChangedAlert } from '../../rpc/alerts';
 import { directoryObject } from '../../rpc/stubs';
 import { type AppContext, json, noContent } from '../context';
@@ -17,8 +18,7 @@ export const alertRoutes = serve(contract.alerts, { list, create, show, change, 
 
 async function list(c: AppContext) {
   const page = pageByName(await directoryObject(c.env).alerts(), ({ rule }) => rule.id, readPaging(c));
-  const items = page.items.map(render);
-  return json(c, { items, alerts: items, total: page.pagination.total, pagination: page.pagination });
+  return json(c, also('AlertList', { ...page, items: page.items.map(render) }));
 }
 
 async function create(c: AppContext) {

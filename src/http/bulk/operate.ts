@@ -31,7 +31,7 @@ export async function previewOf(
   return json(c, renderPreview(action, await countMatches(c.env, action, within(c, select(Date.now())))));
 }
 
-/** The same for jobs named by `filter`. @throws {ApiError} as {@link previewOf}, and as {@link operateByFilter} */
+/** {@link previewOf} for jobs named by `filter`. @throws {ApiError} as it does, and as {@link operateByFilter} */
 export const previewByFilter = (c: AppContext, action: BulkAction, body: JsonObject): ReturnType<typeof previewOf> =>
   previewOf(c, action, body, (now) => {
     return filterFromBody(body.filter, now);

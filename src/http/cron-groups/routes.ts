@@ -6,6 +6,7 @@ import { cronGroups } from '../../contract/cron';
 import { optional, readList, readObject } from '../../job/envelope/fields';
 import { atIndex, conflict, invalidRequest, notFound } from '../../job/errors';
 import { UnknownMembers } from '../../job/unknown-members';
+import { also } from '../../ojs/names';
 import { CRON_NAME_RULE, type CronDefinition, isCronName, parseCron, readZone } from '../../schedules/definition';
 import { type AppContext, json } from '../context';
 import { renderCron } from '../cron/render';
@@ -39,7 +40,7 @@ async function list(c: AppContext) {
   for (const { group } of await listCrons(c.env)) if (group !== null) sizes.set(group, (sizes.get(group) ?? 0) + 1);
   const all = [...sizes].sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, count]) => ({ name, count }));
   const page = pageByName(all, ({ name }) => name, paging);
-  return json(c, { groups: page.items, items: page.items, pagination: page.pagination });
+  return json(c, also('CronGroupList', { items: page.items, pagination: page.pagination }));
 }
 
 async function show(c: AppContext) {

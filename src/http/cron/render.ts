@@ -1,7 +1,9 @@
 /** Writes cron entries and their histories as JSON, with every spelling that clients of the contract look for. */
+
 import type * as contract from '../../contract/cron';
 import { defined, given, isObject } from '../../job/envelope/fields';
 import { formatInstant } from '../../job/time';
+import { also } from '../../ojs/names';
 import type { CronExecutionView, CronSkip, CronView } from '../../rpc/cron';
 import { scheduleOf } from '../../schedules/definition';
 import { firesBetween } from '../../schedules/schedule';
@@ -18,7 +20,7 @@ export function renderCron(view: CronView, ahead = false): contract.CronStatus {
   const status: contract.CronStatus['status'] = enabled ? (usedUp ? 'completed' : 'active') : 'paused';
   const own = isObject(options) && isObject(options.meta) ? options.meta : undefined;
   return defined({
-    ...{ name, id: name, expression, cron: expression, schedule: expression },
+    ...also('CronStatus', { name, expression }),
     ...{ timezone, overlap_policy, missed_policy },
     max_catchup: missed_policy === 'fire_all' ? definition.max_catchup : undefined,
     start_at: given(definition.start_at, formatInstant),

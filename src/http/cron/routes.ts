@@ -15,11 +15,12 @@ import { validateCrons } from '../../across/schemas';
 import { type CronTriggered, crons } from '../../contract/cron';
 import { defined } from '../../job/envelope/fields';
 import { UnknownMembers } from '../../job/unknown-members';
+import { saysVersion, withFlatCopy } from '../../ojs/answers';
+import { also } from '../../ojs/names';
 import type { CronSkip, CronView } from '../../rpc/cron';
 import { isCronName, parseCron } from '../../schedules/definition';
 import { type AppContext, json, noContent } from '../context';
 import { envelopeOf, warningsOf } from '../jobs/render';
-import { saysVersion, withFlatCopy } from '../ojs';
 import { readBody } from '../request/body';
 import { boundsOf } from '../request/bounds';
 import { mayCreate } from '../request/new-queues';
@@ -38,7 +39,7 @@ export const cronRoutes = serve(crons, {
   save: create,
   list: async (c) => {
     const { listed, page } = await listPage(c);
-    return json(c, { crons: listed, cron_jobs: listed, entries: listed, count: page.total, pagination: page });
+    return json(c, also('CronList', { crons: listed, count: page.total, pagination: page }));
   },
   items: async (c) => {
     const { listed, page } = await listPage(c, 'page');

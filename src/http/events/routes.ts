@@ -4,6 +4,7 @@ import { renderEvent } from '../../across/feed/written';
 import { recentEvents } from '../../across/statistics';
 import { events } from '../../contract/events';
 import { defined, given } from '../../job/envelope/fields';
+import { also, nameGiven, namesOf } from '../../ojs/names';
 import { type AppContext, json } from '../context';
 import { pagination, readPaging } from '../request/pagination';
 import { pastParam, queueParam, textParam } from '../request/query';
@@ -29,8 +30,8 @@ export const eventRoutes = serve(events, {
 /** Oldest first from a cursor on; with `page` or `per_page` newest first, as the dashboard shows them. */
 async function list(c: AppContext) {
   const paging = readPaging(c);
-  const types = typesParam(c, 'types', 'type');
-  const after = given(textParam(c, 'after') ?? paging.cursor, (id) => readPlace(id, 'after'));
+  const types = typesParam(c, ...namesOf('EventQuery', 'types'));
+  const after = given(textParam(c, nameGiven('EventQuery', 'after', c.req.query())), (id) => readPlace(id, 'after'));
   const since = pastParam(c, 'since', Date.now());
   const queues = queueParam(c, 'queues', 'queue');
   const byPage = paging.page !== undefined;
@@ -44,8 +45,7 @@ async function list(c: AppContext) {
   const cursor = page.at(-1)?.id ?? after ?? null;
   const hasMore = found.length > paging.offset + page.length;
   return json(c, {
-    events: shown,
-    items: shown,
+    ...also('EventList', { events: shown }),
     cursor,
     has_more: hasMore,
     pagination: pagination(paging, { total: found.length, hasMore, nextCursor: cursor }),

@@ -14,6 +14,7 @@
  * The runtime does not report how much waits to be sent (`durable/unread.ts`). A client that does not answer pings is
  * disconnected once the maximum waits for it. It may come back and name the last event that it had.
  */
+
 import type { Redactor } from '../../access/redaction';
 import { Feed } from '../../across/feed/feed';
 import type { Env } from '../../config';
@@ -27,6 +28,7 @@ import { invalidPayload, invalidRequest } from '../../job/errors';
 import { own } from '../../job/own';
 import { TERMINAL_STATES } from '../../job/states';
 import { orThrow } from '../../job/thrown';
+import { nameGiven } from '../../ojs/names';
 import { type AppContext, asShown } from '../context';
 import { offeredProtocols, switched } from '../request/upgrade';
 import { hasEnded } from '../session/identify';
@@ -147,7 +149,7 @@ class Subscriber {
     const name = nameIn(message);
     const channel = readChannel(name, 'channel');
     const types = readTypes(listIn(message, 'event_types'), 'event_types');
-    const place = message.after ?? message.last_event_id ?? undefined;
+    const place = message[nameGiven('Subscribe', 'after', message)] ?? undefined;
     const after = place === undefined ? undefined : readPlace(String(place), 'after');
     if (!this.feeds.has(name) && this.feeds.size >= MAX_CHANNELS) {
       throw invalidRequest('channel', `A socket follows at most ${MAX_CHANNELS} channels.`, {

@@ -1,10 +1,12 @@
 /** Streams of events as they happen. */
+
 import { type Channel, Feed, timeOf } from '../../across/feed/feed';
 import { ENDS, type QueueEvent } from '../../durable/event-log';
 import { readQueueName } from '../../job/envelope/fields';
 import { invalidRequest } from '../../job/errors';
 import { TERMINAL_STATES } from '../../job/states';
 import { formatInstant } from '../../job/time';
+import { nameGiven, namesOf } from '../../ojs/names';
 import { type AppContext, noContent } from '../context';
 import { callJob, pathParam, queueNameIn } from '../request/path';
 import { booleanParam, queueParam, textParam, wordParam } from '../request/query';
@@ -43,7 +45,7 @@ const FROM_THE_FIRST = '0';
 
 /** The place from which a client wants events. `isLost`: it named an unknown place. */
 function readAfter(c: AppContext, withRecord: boolean): { after?: string; isLost?: true } {
-  const asked = textParam(c, 'after') ?? textParam(c, 'last_event_id');
+  const asked = textParam(c, nameGiven('StreamQuery', 'after', c.req.query()));
   const header = c.req.header('Last-Event-ID');
   // A client that comes back names the last event that it had, not its first position.
   if (header) {
@@ -55,7 +57,7 @@ function readAfter(c: AppContext, withRecord: boolean): { after?: string; isLost
 
 /** @param withRecord it begins with what is on record of its job, and so after each gap */
 async function stream(c: AppContext, channel: Channel, withRecord = false) {
-  const types = typesParam(c, 'types', 'event_types', 'type');
+  const types = typesParam(c, ...namesOf('StreamQuery', 'types'));
   const format = wordParam(c, 'format', FORMATS, 'flat');
   const { after, isLost } = readAfter(c, withRecord);
   if (c.req.method === 'HEAD') return headersOnly(c);

@@ -1,9 +1,11 @@
 /** What happened to a job: its failed attempts, and its whole story. */
+
 import { badCursor, decodeCursor, encodeCursor } from '../../across/paging';
 import { history as contract, type JobHistoryEvent } from '../../contract/history';
 import { unsupported } from '../../job/errors';
 import { failedAttempts, type HistoryEvent, historyOfJob } from '../../job/history';
 import { formatInstant, withWrittenTimes } from '../../job/time';
+import { also } from '../../ojs/names';
 import { type AppContext, json } from '../context';
 import { envelopeOf } from '../jobs/render';
 import { pagination, readPaging } from '../request/pagination';
@@ -43,16 +45,16 @@ async function history(c: AppContext) {
   const known = historyOfJob(record);
   const states = statesAfter(known);
   const events = known.map(
-    ({ event_type, at, actor, data }, index): JobHistoryEvent => ({
-      id: `evt_${record.id}-${index}`,
-      job_id: record.id,
-      event_type,
-      type: event_type,
-      state: states[index] as string,
-      timestamp: formatInstant(at),
-      actor,
-      data,
-    }),
+    ({ event_type, at, actor, data }, index): JobHistoryEvent =>
+      also('JobHistoryEvent', {
+        id: `evt_${record.id}-${index}`,
+        job_id: record.id,
+        event_type,
+        state: states[index] as string,
+        timestamp: formatInstant(at),
+        actor,
+        data,
+      }),
   );
   const start = paging.offset + (paging.cursor === undefined ? 0 : readPosition(paging.cursor));
   const page = events.slice(start, start + paging.limit);

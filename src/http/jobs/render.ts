@@ -5,9 +5,9 @@ import { PolicyRoom, renderJob } from '../../job/envelope/render';
 import type { JobView } from '../../job/record';
 import type { UnknownMembers } from '../../job/unknown-members';
 import type { JobEnvelope } from '../../job/wire';
+import { withFlatCopy } from '../../ojs/answers';
 import type { EnqueuedJob } from '../../rpc/receipts';
 import { type Answer, type AppContext, json } from '../context';
-import { withFlatCopy } from '../ojs';
 
 /** The envelope of a job. @param room see `renderJob` */
 export const envelopeOf = (c: AppContext, view: JobView, room?: PolicyRoom): JobEnvelope =>

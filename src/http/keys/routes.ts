@@ -1,4 +1,5 @@
 /** API keys made at run time. A key gets at most what its maker has. */
+
 import { roleOf } from '../../access/access';
 import {
   hashOf,
@@ -16,6 +17,7 @@ import { within } from '../../job/bounds';
 import { defined } from '../../job/envelope/fields';
 import { notFound, refusal, unwrap } from '../../job/errors';
 import { formatInstant, withWrittenTimes } from '../../job/time';
+import { also } from '../../ojs/names';
 import { directoryObject } from '../../rpc/stubs';
 import { type AppContext, type Caller, json, noContent, unredacted } from '../context';
 import { readBody, readOptionalBody } from '../request/body';
@@ -30,8 +32,7 @@ const NOT_KEPT = { 'Cache-Control': 'no-store' };
 async function list(c: AppContext) {
   const all = await directoryObject(c.env).keyRecords();
   const page = pageByName(all, ({ created_at, id }) => formatInstant(created_at) + id, readPaging(c));
-  const items = page.items.map(render);
-  return json(c, { items, keys: items, total: all.length, pagination: page.pagination });
+  return json(c, also('ApiKeyList', { ...page, items: page.items.map(render) }));
 }
 
 async function create(c: AppContext) {

@@ -6,6 +6,7 @@ import { readMembers } from '../../job/envelope/members';
 import { invalidRequest } from '../../job/errors';
 import type { Maintenance, MaintenanceNotice } from '../../job/maintenance';
 import { formatInstant } from '../../job/time';
+import { also, nameGiven } from '../../ojs/names';
 import { directoryObject } from '../../rpc/stubs';
 import { type AppContext, json } from '../context';
 import { pendingQueues } from '../queues/render';
@@ -43,32 +44,25 @@ const readLength: Reader<number> = (value, field) => {
   throw invalidRequest(field, `${field} must be longer than zero; omit it for no end.`);
 };
 
-const readNoticeMembers = readMembers({
-  enabled: readBoolean,
-  duration: readLength,
-  estimated_duration: readLength,
-  reason: readReason,
-});
+const readNoticeMembers = readMembers(
+  also('MaintenanceNotice', { enabled: readBoolean, duration: readLength, reason: readReason }),
+);
 
 /** @returns null: it ends @throws {ApiError} 400 */
 function readNotice(body: JsonObject, now: number): MaintenanceNotice | null {
-  const { enabled, estimated_duration, duration = estimated_duration, reason } = readNoticeMembers(body, '');
+  const notice = readNoticeMembers(body, '');
+  const { enabled, reason } = notice;
+  const duration = notice[nameGiven('MaintenanceNotice', 'duration', notice)];
   if (enabled === undefined) throw invalidRequest('enabled', 'enabled is required: true or false.');
   return enabled ? defined({ reason, ends_at: given(duration, (ms) => now + ms) }) : null;
 }
 
-/** Each name that a client knows it by. */
 function render(maintenance: Maintenance | null): contract.MaintenanceState {
   const { reason = null, started_at, ends_at } = maintenance ?? {};
-  const [start, end] = [given(started_at, formatInstant) ?? null, given(ends_at, formatInstant) ?? null];
-  const isOn = maintenance !== null;
-  return {
-    enabled: isOn,
-    maintenance: isOn,
+  return also('MaintenanceState', {
+    enabled: maintenance !== null,
     reason,
-    started_at: start,
-    ends_at: end,
-    enabled_at: start,
-    estimated_end: end,
-  };
+    started_at: given(started_at, formatInstant) ?? null,
+    ends_at: given(ends_at, formatInstant) ?? null,
+  });
 }

@@ -1,4 +1,5 @@
 /** Statistics for operators: the activity of the queues, over time and by type, and its cost. */
+
 import { costsOf, readMetrics, readPoints } from '../../across/metrics';
 import { type OfSome, type StatsPeriod, stats, type TypeStats } from '../../contract/stats';
 import { invalidRequest } from '../../job/errors';
@@ -6,6 +7,7 @@ import { formatInstant } from '../../job/time';
 import { percentiles } from '../../metrics/histogram';
 import { COUNTERS, durationsOf, histogramOf, type Meter, read } from '../../metrics/meter';
 import { HOUR_MS, history, KEEP_HOURS_MS, KEEP_MINUTES_MS, MINUTE_MS, startOf } from '../../metrics/series';
+import { also } from '../../ojs/names';
 import { type AppContext, unredacted } from '../context';
 import { integerParam, pastParam, queueParam, textParam, wantsParam, wordParam } from '../request/query';
 import { serve } from '../route';
@@ -54,7 +56,7 @@ async function showHistory(c: AppContext) {
     timestamp: formatInstant(at),
     ...rest,
   }));
-  return unredacted(c, { period, since: formatInstant(from), until: formatInstant(to), data, data_points: data });
+  return unredacted(c, also('StatsHistory', { period, since: formatInstant(from), until: formatInstant(to), data }));
 }
 
 async function types(c: AppContext) {

@@ -1,10 +1,12 @@
 /** Pools of queues, and how their jobs are spread over their queues. */
+
 import { activeIn, noPool, putPool, removePool } from '../../across/pools';
 import * as contract from '../../contract/pools';
 import { inParallel } from '../../durable/parallel';
 import { unwrap } from '../../job/errors';
 import { formatInstant } from '../../job/time';
 import { readPoolName } from '../../job/worker/pool-name';
+import { also } from '../../ojs/names';
 import { type Pool, readPool, weightOf } from '../../pools/pool';
 import { directoryObject, poolObject, queueObject } from '../../rpc/stubs';
 import { type AppContext, json } from '../context';
@@ -39,8 +41,8 @@ async function named(c: AppContext, name = nameIn(c)): Promise<Pool> {
 async function list(c: AppContext) {
   const all = await directoryObject(c.env).pools();
   const page = pageByName(all, ({ name }) => name, readPaging(c, 'page'));
-  const pools = await inParallel(page.items, (pool) => render(c, pool));
-  return json(c, { pools, items: pools, total: all.length, pagination: page.pagination });
+  const items = await inParallel(page.items, (pool) => render(c, pool));
+  return json(c, also('PoolList', { ...page, items }));
 }
 
 async function define(c: AppContext) {
@@ -54,7 +56,7 @@ async function render(c: AppContext, pool: Pool): Promise<contract.QueuePool> {
   const [counts, active] = await Promise.all([poolObject(c.env, name).poolCounts(), activeIn(c.env, queues)]);
   const weights = Object.fromEntries(queues.map((queue) => [queue, weightOf(pool, queue)]));
   const now = { workers: counts.workers, active_jobs: active, concurrency: concurrency ?? null };
-  return { id: name, name, strategy, queues, weights, ...now };
+  return also('QueuePool', { name, strategy, queues, weights, ...now });
 }
 
 /** The statistics of the pool in `?pool=`, else of the first ones. */

@@ -6,6 +6,7 @@ import { renderWaiting } from '../../job/envelope/render';
 import { formatInstant } from '../../job/time';
 import { sum } from '../../metrics/meter';
 import { errorRate, history, latencies, MINUTE_MS, type Point, throughput } from '../../metrics/series';
+import { also } from '../../ojs/names';
 import type { QueueActivity } from '../../rpc/metrics';
 import type { QueueStats } from '../../rpc/stats';
 import { modeOf } from '../../settings';
@@ -29,12 +30,12 @@ export function renderCounts({ queue, counts, dead, storage }: QueueStats): Queu
 
 /** A queue in a list for operators. @param withRecent with the last half hour, by minute */
 export function renderForOperators(stats: QueueStats & QueueActivity, withRecent = false): QueueStanding {
-  const { queue: name, paused, counts, computed_at: now, oldest_available_at: oldest, recent, concurrency } = stats;
+  const { queue: name, counts, computed_at: now, oldest_available_at: oldest, recent, concurrency } = stats;
   const { suspended_targets, dead, pressure, storage, waiting_for } = stats;
-  const state = modeOf(stats);
   const { latency_ms, queue_time_ms } = latencies(recent, sum(stats.totals.map(([, meter]) => meter)), now);
   return {
-    ...{ name, state, status: state, paused, counts },
+    ...also('QueueMode', renderStatus(name, stats)),
+    counts,
     throughput: throughput(recent, now),
     ...{ latency_ms, queue_time_ms },
     oldest_available_at: oldest === null ? null : formatInstant(oldest),

@@ -1,4 +1,5 @@
 /** Queues: list, state, counts, pause, resume, settings. What changes a whole queue: `manage.ts`. */
+
 import { readPoints } from '../../across/metrics';
 import { listKnown } from '../../across/queues';
 import { statsOf, statsOfEach } from '../../across/statistics';
@@ -7,11 +8,12 @@ import { defined } from '../../job/envelope/fields';
 import { notFound, unwrap } from '../../job/errors';
 import { formatInstant } from '../../job/time';
 import { HOUR_MS, lastHour, MINUTE_MS } from '../../metrics/series';
+import { saysVersion } from '../../ojs/answers';
+import { also } from '../../ojs/names';
 import type { QueueStats } from '../../rpc/stats';
 import { queueObject } from '../../rpc/stubs';
-import { modeOf, withBuiltIns } from '../../settings';
+import { withBuiltIns } from '../../settings';
 import { type AppContext, json, mayPurge } from '../context';
-import { saysVersion } from '../ojs';
 import { readBody } from '../request/body';
 import { mayCreate, mustExist } from '../request/new-queues';
 import { pagination, readPaging } from '../request/pagination';
@@ -44,7 +46,7 @@ export async function listQueues(c: AppContext) {
     ...renderStatus(queue.name, stats[index] as QueueStats),
     created_at: formatInstant(queue.created_at),
   }));
-  return json(c, { queues: items, items, total: page.total, pagination: pagination(paging, page) });
+  return json(c, also('QueueSummaryList', { items, total: page.total, pagination: pagination(paging, page) }));
 }
 
 async function show(c: AppContext) {
@@ -52,7 +54,7 @@ async function show(c: AppContext) {
   const stats = await statsOf(c.env, name);
   if (!stats.exists) throw notFound('queue', name);
   const config = renderQueueConfig(unwrap(await queueObject(c.env, name).config()));
-  const queue = { ...renderStatus(name, stats), state: modeOf(stats), ...createdAt(stats) };
+  const queue = { ...also('QueueMode', renderStatus(name, stats)), ...createdAt(stats) };
   const counts = renderCounts(stats);
   const { depth, active: running } = counts;
   return json(c, { queue, ...queue, depth, running, config, stats: counts });
@@ -111,10 +113,11 @@ async function groups(c: AppContext) {
   const { total, waiting, running, ungrouped, order, complete } = found;
   const items = found.groups.map(renderGroup);
   const place = { total, hasMore: total > offset + items.length, nextCursor: null };
+  const list = { items, total, pagination: pagination({ ...paging, limit }, place) };
   return json(c, {
     ...{ queue, order: order ?? null, waiting, running, ungrouped },
     ...(!complete && { counts_are_exact: false as const }),
-    ...{ groups: items, items, total, pagination: pagination({ ...paging, limit }, place) },
+    ...also('QueueGroupList', list),
   });
 }
 

@@ -22,6 +22,7 @@ import { readTime } from '../../job/envelope/parse';
 import { invalidRequest, notFound } from '../../job/errors';
 import { isLimitKey, KEY_RULE, type LimitOverride, readLimitOverride } from '../../job/limits/policy';
 import { formatInstant } from '../../job/time';
+import { also } from '../../ojs/names';
 import type { AllowanceView } from '../../rpc/allowances';
 import type { RateLimitView } from '../../rpc/limits';
 import { type AppContext, json, noContent } from '../context';
@@ -42,7 +43,7 @@ async function list(c: AppContext) {
   const page = pageByName(shown, ([name]) => name, paging);
   const keys = page.items.map(([, key]) => key);
   const items = (await readLimitKeys(c.env, { ...known, keys })).map((limit) => renderRateLimit(c, limit));
-  return json(c, { items, rate_limits: items, total: known.keys.length, pagination: page.pagination });
+  return json(c, also('RateLimitList', { ...page, items }));
 }
 
 async function show(c: AppContext) {
@@ -96,8 +97,7 @@ function renderRateLimit(c: AppContext, { key, views, override, allowance }: Lim
   const deployment = allowance && renderAllowance(allowance, views);
   const limits = deployment ?? views[0] ?? override ?? {};
   const shown = override ?? views.find((view) => view.override)?.override;
-  const waiting = sum(views, ({ waiting }) => waiting);
-  return {
+  return also('RateLimitStatus', {
     key: shownKey(c, key),
     ...limitsOf(limits),
     active: sum(views, ({ active }) => active),
@@ -107,8 +107,7 @@ function renderRateLimit(c: AppContext, { key, views, override, allowance }: Lim
     current_count:
       sum(views, ({ current_count }) => current_count) + sum(allowance?.leased ?? [], ({ starts }) => starts),
     window_resets_at: latestReset([...views, ...(allowance ? [{ window_resets_at: allowance.resets_at }] : [])]),
-    waiting,
-    waiting_count: waiting,
+    waiting: sum(views, ({ waiting }) => waiting),
     ...(views.some(({ complete }) => complete === false) && { complete: false as const }),
     ...(shown && { override: renderOverride(shown) }),
     ...(deployment && { deployment }),
@@ -116,7 +115,7 @@ function renderRateLimit(c: AppContext, { key, views, override, allowance }: Lim
       ...{ queue, ...(scope === 'deployment' && { scope }), ...limitsOf(view) },
       ...{ active, current_count, waiting, ...defined({ complete }) },
     })),
-  };
+  });
 }
 
 function renderAllowance(

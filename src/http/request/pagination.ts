@@ -1,6 +1,8 @@
 /** Pages of lists: `limit` with `cursor` or `offset`, or `page` with `per_page`. */
+
 import { encodeCursor, type PagePlace, type Paging, readAfter } from '../../across/paging';
 import type { Extent, Pagination } from '../../contract/common';
+import { also } from '../../ojs/names';
 import type { AppContext } from '../context';
 import { integerParam, textParam } from './query';
 
@@ -27,15 +29,15 @@ export function readPaging(c: AppContext, style: PagingStyle = 'limit'): Paging 
 }
 
 /** The `pagination` member of a list, with the keys of both styles. */
-export const pagination = (paging: Paging, { total, hasMore, nextCursor }: PagePlace): Pagination => ({
-  total,
-  limit: paging.limit,
-  offset: paging.offset,
-  page: paging.page ?? Math.floor(paging.offset / paging.limit) + 1,
-  per_page: paging.limit,
-  has_more: hasMore,
-  next_cursor: hasMore ? nextCursor : null,
-});
+export const pagination = (paging: Paging, { total, hasMore, nextCursor }: PagePlace): Pagination =>
+  also('Pagination', {
+    total,
+    limit: paging.limit,
+    offset: paging.offset,
+    page: paging.page ?? Math.floor(paging.offset / paging.limit) + 1,
+    has_more: hasMore,
+    next_cursor: hasMore ? nextCursor : null,
+  });
 
 /** The members of a list besides its items. @param page `atLeast`: `total` is a lower bound; `searched`: by a search */
 export function listMembers(
@@ -75,5 +77,6 @@ export function pageByName<T>(sorted: readonly T[], nameOf: (item: T) => string,
   const last = items.at(-1);
   const hasMore = sorted.length > start + items.length;
   const nextCursor = last === undefined ? null : encodeCursor({ after: nameOf(last) });
-  return { items, pagination: pagination(paging, { total: sorted.length, hasMore, nextCursor }) };
+  const total = sorted.length;
+  return { items, total, pagination: pagination(paging, { total, hasMore, nextCursor }) };
 }

@@ -5,6 +5,7 @@ import { readPathName } from '../../job/envelope/fields';
 import { isJobType, TYPE_RULE } from '../../job/envelope/names';
 import { invalidRequest, notFound, unwrap } from '../../job/errors';
 import { formatInstant } from '../../job/time';
+import { also, nameGiven } from '../../ojs/names';
 import { directoryObject } from '../../rpc/stubs';
 import { checkSchema } from '../../schemas/check';
 import { byVersion, type RegisteredSchema } from '../../schemas/registry';
@@ -50,8 +51,7 @@ async function list(c: AppContext) {
   const nameOf = ({ type, version }: RegisteredSchema) => `${type} ${version}`;
   const sorted = (await known(c)).sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
   const page = pageByName(sorted, nameOf, readPaging(c));
-  const schemas = page.items.map(render);
-  return json(c, { schemas, items: schemas, total: sorted.length, pagination: page.pagination });
+  return json(c, also('SchemaList', { ...page, items: page.items.map(render) }));
 }
 
 async function versions(c: AppContext) {
@@ -97,11 +97,11 @@ async function remove(c: AppContext) {
 /** @param path the version in the path; otherwise the body has it */
 async function register(c: AppContext, path: { type?: string; version?: string }) {
   const given = await readBody(c);
-  const type = path.type ?? given.type ?? given.job_type;
+  const type = path.type ?? given[nameGiven('NamedSchemaRequest', 'type', given)];
   if (typeof type !== 'string' || !isJobType(type)) throw invalidRequest('type', `type ${TYPE_RULE}.`);
   const version = readVersion(path.version ?? given.version);
   const uri = readUri(given, `urn:ojs:schema:${type}:${version}`);
-  const member = given.schema === undefined && given.args_schema !== undefined ? 'args_schema' : 'schema';
+  const member = nameGiven('SchemaRequest', 'schema', given);
   const schema = checkSchema(given[member], member);
   const { schema: stored, untold } = unwrap(await directoryObject(c.env).putSchema({ type, version, uri, schema }));
   return { rendered: render(stored), pending: pendingQueues(untold) };
@@ -119,11 +119,5 @@ const readUri = ({ uri }: JsonObject, usual: string): string =>
 /** A whole number is shown as a number. */
 const shown = (version: string) => (/^(0|[1-9]\d{0,14})$/.test(version) ? Number(version) : version);
 
-const render = ({ type, version, uri, created_at, schema }: RegisteredSchema): contract.ArgsSchema => ({
-  uri,
-  type,
-  job_type: type,
-  version: shown(version),
-  schema,
-  created_at: formatInstant(created_at),
-});
+const render = ({ type, version, uri, created_at, schema }: RegisteredSchema): contract.ArgsSchema =>
+  also('ArgsSchema', { uri, type, version: shown(version), schema, created_at: formatInstant(created_at) });

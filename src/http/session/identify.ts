@@ -24,7 +24,7 @@ import { COOKIE, cookieIn } from './cookies';
 /** URLs of a loopback host; nothing may come between it and its port or path. */
 const LOOPBACK = /^https?:\/\/(localhost|127\.0\.0\.1|\[::1\])(:\d+)?(?=[/?#]|$)/i;
 
-/** The same for the header `Host`, which a browser takes from the address of its page. */
+/** A loopback host in the header `Host`, which a browser takes from the address of its page. */
 const LOOPBACK_HOST = /^(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/i;
 
 const PARAMETER = 'access_token';

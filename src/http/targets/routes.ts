@@ -1,4 +1,5 @@
 /** Targets: the handler Workers that jobs are pushed to, as the queues see them; and retrying a stopped one now. */
+
 import { encodeCursor, readAfter } from '../../across/paging';
 import {
   type GatheredTargets,
@@ -10,6 +11,7 @@ import {
 import * as contract from '../../contract/targets';
 import { defined, given } from '../../job/envelope/fields';
 import { formatInstant, withWrittenTimes } from '../../job/time';
+import { also } from '../../ojs/names';
 import type { TargetView } from '../../rpc/targets';
 import { type AppContext, json } from '../context';
 import { readPaging } from '../request/pagination';
@@ -27,7 +29,7 @@ export const targetRoutes = serve(contract.targets, { list, show, resume });
 async function list(c: AppContext) {
   const gathered = await gatherTargets(c.env, asked(c));
   const items = gathered.targets.map(renderTarget);
-  return json(c, { items, targets: items, total: items.length, ...askedMembers(gathered) });
+  return json(c, also('TargetList', { items, total: items.length, ...askedMembers(gathered) }));
 }
 
 async function show(c: AppContext) {

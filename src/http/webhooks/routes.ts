@@ -1,4 +1,5 @@
 /** Webhooks: subscriptions to events, and their deliveries. They belong to the operators, wherever their paths are. */
+
 import { isMasked, withoutSecrets } from '../../access/secrets';
 import {
   findDelivery,
@@ -25,6 +26,7 @@ import { UnknownMembers } from '../../job/unknown-members';
 import { isWebhookId } from '../../notifications/webhook/ids';
 import { noteUnknownMembers, parseWebhook, parseWebhookChange } from '../../notifications/webhook/parse';
 import { DELIVERY_STATUSES } from '../../notifications/webhook/subscription';
+import { also, nameGiven } from '../../ojs/names';
 import { directoryObject, webhookObject } from '../../rpc/stubs';
 import type { Delivery } from '../../rpc/webhooks';
 import { type AppContext, json, may, noContent, unredacted } from '../context';
@@ -60,7 +62,7 @@ async function list(c: AppContext) {
   const paging = readPaging(c);
   const page = pageByName(await directoryObject(c.env).webhooks(), ({ id }) => id, paging);
   const items = (await viewsOf(c.env, page.items)).map((view) => renderWebhook(view, mayRead(c)));
-  return json(c, { subscriptions: items, items, total: page.pagination.total, pagination: page.pagination });
+  return json(c, also('WebhookList', { ...page, items }));
 }
 
 async function show(c: AppContext) {
@@ -107,12 +109,12 @@ async function rotate(c: AppContext) {
   const secret = optional((await readOptionalBody(c)) ?? {}, 'secret', readWebhookSecret) ?? newWebhookSecret();
   const view = await viewOfChanged(c.env, directoryObject(c.env).rotateWebhook(id, secret));
   const subscription = renderWebhook(view, mayRead(c));
-  return unredacted(c, { secret, new_secret: secret, subscription, ...pendingQueues(view.untold) });
+  return unredacted(c, also('SecretRotated', { secret, subscription, ...pendingQueues(view.untold) }));
 }
 
 async function deliveries(c: AppContext) {
   const paging = readPaging(c);
-  const subscription = textParam(c, 'subscription') ?? textParam(c, 'subscription_id');
+  const subscription = textParam(c, nameGiven('DeliveryQuery', 'subscription', c.req.query()));
   if (subscription !== undefined) await readWebhook(c.env, mustBeId(subscription));
   const statuses = oneOf(listParam(c, 'status'), DELIVERY_STATUSES, 'status');
   if (paging.offset + paging.limit > MAX_BACK) {
@@ -122,7 +124,7 @@ async function deliveries(c: AppContext) {
   const found = await listDeliveries(c.env, { offset, limit, ...(statuses && { statuses }) }, subscription);
   const items = found.deliveries.map((one) => renderDelivery(one, mayRead(c)));
   const place = { total: found.total, hasMore: found.total > offset + items.length, nextCursor: null };
-  return json(c, { deliveries: items, items, total: found.total, pagination: pagination(paging, place) });
+  return json(c, also('DeliveryList', { items, total: found.total, pagination: pagination(paging, place) }));
 }
 
 async function delivery(c: AppContext) {
@@ -175,7 +177,7 @@ function renderWebhook({ webhook, stats }: WebhookView, revealed: boolean): Webh
   const { success_count, failure_count, pending_count } = stats;
   const shown: Webhook = defined({
     ...{ id, url, events },
-    filter: filter && { ...filter, ...(filter.types && { job_types: filter.types }) },
+    filter: filter && also('WebhookFilterInForce', filter),
     ...{ active, declared, metadata, format: formatOf(webhook) },
     created_at: formatInstant(webhook.created_at),
     updated_at: formatInstant(webhook.updated_at),

@@ -1,4 +1,5 @@
 /** Workers that pull: fetch, ack, nack, report, heartbeat, health; operators' views of them, and directives. */
+
 import { claimWithin, outsideKey, reportsWithin } from '../../across/bounds';
 import { takeReports } from '../../across/hand-out-reports';
 import { encodeCursor, readAfter } from '../../across/paging';
@@ -17,6 +18,7 @@ import { jsonOrText } from '../../job/text';
 import { withWrittenTimes } from '../../job/time';
 import { type Directive, readHeartbeat, renderHeartbeat } from '../../job/worker/heartbeat';
 import { readConnection, SUBPROTOCOL } from '../../job/worker/socket';
+import { also } from '../../ojs/names';
 import type { WorkerView } from '../../rpc/directory';
 import { directoryObject } from '../../rpc/stubs';
 import { askToConnect } from '../../rpc/worker-socket';
@@ -77,7 +79,7 @@ export async function listWorkers(c: AppContext, style?: PagingStyle) {
   const items = workers.map(renderWorker);
   const nextCursor = encodeCursor({ after: workers.at(-1)?.id });
   const place = { total: summary.total, hasMore, nextCursor };
-  return json(c, { items, workers: items, summary, pagination: pagination(paging, place) });
+  return json(c, also('WorkerList', { items, summary, pagination: pagination(paging, place) }));
 }
 
 async function ack(c: AppContext, body: JsonObject) {
@@ -111,17 +113,15 @@ async function health(c: AppContext) {
 }
 
 export function renderWorker({ labels, ...worker }: WorkerView): contract.WorkerStatus {
-  const seen = withWrittenTimes(worker);
-  return {
+  return also('WorkerStatus', {
     hostname: null,
     pid: null,
     queues: [],
     concurrency: null,
     version: null,
-    ...seen,
-    last_heartbeat: seen.last_heartbeat_at,
+    ...withWrittenTimes(worker),
     metadata: labels === undefined ? {} : { labels },
-  };
+  });
 }
 
 /** Directs all known workers, or the one in `worker_id`. */

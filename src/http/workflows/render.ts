@@ -6,6 +6,7 @@ import { defined, given } from '../../job/envelope/fields';
 import { shown } from '../../job/envelope/nesting';
 import { formatInstant } from '../../job/time';
 import { jobsBelow, nodeAt, type PlanNode, pathOf } from '../../job/workflow/plan';
+import { also } from '../../ojs/names';
 import type { StepView, WorkflowSummary, WorkflowView } from '../../rpc/workflow';
 
 /** A workflow with its steps, nested ones inside each other. @param running ids of the jobs that run */
@@ -24,13 +25,12 @@ export function renderWorkflow(view: WorkflowView, running: ReadonlySet<string> 
     type: formOf(view),
     ...defined({ name: view.name }),
     state: view.state,
-    created_at: created,
-    started_at: created,
+    ...also('WorkflowHeader', { created_at: created }),
     ...ended,
     steps_total: states.length,
     steps_completed: completed,
     steps_failed: failed,
-    ...defined({ steps_cancelled: view.steps_cancelled, cancelled_steps: view.steps_cancelled }),
+    ...also('WorkflowStatus', defined({ steps_cancelled: view.steps_cancelled })),
     ...((root.kind === 'group' || root.kind === 'batch') && {
       jobs_total: states.length,
       jobs_completed: completed,
@@ -69,8 +69,7 @@ export function renderSummary(summary: ListedWorkflow): contract.WorkflowSummary
     state,
     created_at: formatInstant(created_at),
     [endedName(summary)]: given(ended_at, formatInstant),
-    step_count: steps,
-    steps_total: steps,
+    ...also('WorkflowSummary', { step_count: steps }),
     // Jobs are counted when it has ended, and they are the steps unless workflows are nested.
     steps_completed: summary.steps_completed ?? (state === 'completed' ? steps : Math.min(steps, completed)),
     job_count: jobs,

@@ -17,11 +17,12 @@ import { unwrap } from '../../job/errors';
 import { refuseTooLong } from '../../job/message';
 import { UnknownMembers } from '../../job/unknown-members';
 import { parseWorkflow } from '../../job/workflow/parse';
+import { readsObjectsOnly } from '../../ojs/answers';
+import { also } from '../../ojs/names';
 import { directoryObject } from '../../rpc/stubs';
 import type { WorkflowSummary, WorkflowView } from '../../rpc/workflow';
 import { type AppContext, json } from '../context';
 import { warningsOf } from '../jobs/render';
-import { readsObjectsOnly } from '../ojs';
 import { MAX_BATCH_BYTES, readBody } from '../request/body';
 import { boundsOf } from '../request/bounds';
 import { mayCreate, withinRate } from '../request/new-queues';
@@ -67,7 +68,8 @@ async function list(c: AppContext) {
   const { workflows: found, total, more: hasMore } = await directoryObject(c.env).workflows(request);
   const items = await inParallel(found, async (summary) => renderSummary(await withProgress(c, summary)));
   const nextCursor = encodeCursor({ after: found.at(-1)?.id });
-  return json(c, { workflows: items, items, ...listMembers(paging, { total, hasMore, nextCursor }) });
+  const list = { items, ...listMembers(paging, { total, hasMore, nextCursor }) };
+  return json(c, also('WorkflowList', list));
 }
 
 /** The list is notified only of the end of a workflow; a running one knows its progress itself. */

@@ -19,6 +19,7 @@ import { own } from '../../job/own';
 import { quote } from '../../job/text';
 import { orThrow } from '../../job/thrown';
 import { type UnknownMembers, withoutEffect } from '../../job/unknown-members';
+import { also, nameGiven } from '../../ojs/names';
 import { EVENT_MEMBERS, pathsIn, type WebhookForm } from './form';
 import { typesSubscribed, WEBHOOK_EVENTS, type WebhookFilter, type WebhookMembers } from './subscription';
 
@@ -99,20 +100,20 @@ const readJobType = readText(
 
 const readEvents = readSome(MAX_EVENTS, readEvent);
 
-const readTypes = readSome(MAX_FILTERED, readJobType);
 const readFilterMembers = readMembers(
-  {
+  also('WebhookFilterInForce', {
     queues: readSome(MAX_FILTERED, readQueueName),
-    types: readTypes,
-    job_types: readTypes,
+    types: readSome(MAX_FILTERED, readJobType),
     groups: readSome(MAX_FILTERED, readName(MAX_GROUP_LENGTH)),
-  },
+  }),
   (path) => notMember(path, ['queues', 'types', 'groups']),
 );
 
 /** Null: a filter without members takes everything. */
 const readFilter: Reader<WebhookFilter | null> = (value, field) => {
-  const { queues, job_types, types = job_types, groups } = readFilterMembers(value, field);
+  const members = readFilterMembers(value, field);
+  const { queues, groups } = members;
+  const types = members[nameGiven('WebhookFilterInForce', 'types', members)];
   return queues || types || groups ? defined({ queues, types, groups }) : null;
 };
 

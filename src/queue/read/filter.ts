@@ -72,7 +72,7 @@ function groupIn(document: string, prefix: string): string {
   return `coalesce(${member('group')}, ${member('rate_limit.key')})`;
 }
 
-/** The same of a row in `jobs`; null without one, and of a body that cannot be read. */
+/** The group of a row in `jobs`; null without one, and of a body that cannot be read. */
 export const GROUP_OF_BODY = `CASE WHEN json_valid(body) THEN ${groupIn('body', '$')} END`;
 
 export const conditionOnArchived = (filter: JobFilter): Fragment => conditionOn(filter, ARCHIVED);

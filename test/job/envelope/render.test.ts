@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { flatCopyText, withFlatCopy } from '../../../src/http/ojs';
 import { parseJob } from '../../../src/job/envelope/parse';
 import { renderJob } from '../../../src/job/envelope/render';
 import { writeJob } from '../../../src/job/envelope/write';
 import type { JobBody, JobErrorEntry, JobHistory, JobRecord } from '../../../src/job/record';
 import { JOB_STATES } from '../../../src/job/states';
+import { flatCopyText, withFlatCopy } from '../../../src/ojs/answers';
 
 const NOW = Date.UTC(2026, 0, 1);
 const AT = '2026-01-01T00:00:00.000Z';

@@ -322,7 +322,7 @@ export class PushSelector {
     return found.length > 0 || scan.unfinished;
   }
 
-  /** The same where the cursor knows jobs that it has passed, and keeps what it reads ahead. */
+  /** {@link finds}, where the cursor knows jobs that it has passed, and keeps what it reads ahead. */
   private findsAhead(scan: Scan, now: number, wanted: (row: JobRow) => boolean): boolean {
     const { active } = this.q.store.leases;
     let found = false;

@@ -109,7 +109,7 @@ export class ChunkLane {
     if (at >= 0) this.cutOff(at, 1);
   }
 
-  /** The same of several, most of them the first ones. */
+  /** Removes several, most of them the first ones. */
   removeAll(keys: ReadonlySet<number>): void {
     let first = 0;
     while (first < this.jobs.length && keys.has((this.jobs[first] as Gathered).key)) first++;

@@ -64,7 +64,7 @@ export class Lane {
     return first;
   }
 
-  /** The same of those that came from this place on, and did not come back. */
+  /** {@link inLine} of those that came from this place on, and did not come back. */
   private inLineFrom(start: number): number {
     for (let at = start; at < this.runs.length; at += ENTRY) {
       const key = this.runs[at] as number;

@@ -191,7 +191,7 @@ export class Turns {
     this.drop(lane);
   }
 
-  /** The same, where no other job of the lane may go before it. */
+  /** {@link setAside}, where no other job of the lane may go before it. */
   setLaneAside(lane: Lane): void {
     this.block(lane);
     this.waiting.push(lane);
