@@ -499,11 +499,11 @@ class Pulls {
     holds(connection.refusals.splice(0).length === 0 || this.isFaulted, () => `a claim of ${name} has failed`);
   }
 
-  /** The model follows what was committed before this was heard. */
+  /** The model follows what was committed before this was heard. A timer alone commits nothing. */
   private catchUp(): void {
     const { scene } = this;
     scene.world.quietly(() => {
-      scene.tidy();
+      if (scene.world.commits !== this.commits) scene.tidy();
       this.observer.follow();
     });
   }
