@@ -10,8 +10,10 @@ export const BAD = {
   phases: { title: 'warm-up, clean, pressure, kill, recovery', mode: 'pulled', lasts: 0, run: 'kill' },
 };
 
-/** Causes that come back each minute; the others come once, after a sixth of the time. */
+/** Causes that come back; the others come once, after a sixth of the time. */
 const AGAIN = ['worker', 'runtime'];
+/** A lease lasts a minute: a job that comes back must not meet the next cause each time. */
+const AGAIN_S = 65;
 
 /** Phases of the long-horizon contract, as shares of the whole, with the rate as a factor of the one that was ordered. */
 const PHASES = [
@@ -44,7 +46,7 @@ export function bad(subject, order) {
     };
   }
   const events = [];
-  const every = AGAIN.includes(order.bad) ? 60 : seconds;
+  const every = AGAIN.includes(order.bad) ? AGAIN_S : seconds;
   for (let second = Math.min(30, seconds / 6); second < seconds - 5; second += every) {
     events.push([second, order.bad, happens]);
   }

@@ -15,10 +15,13 @@ try {
   else {
     print({ notes: subject.notes });
     const plan = order.bad === undefined ? order : bad(subject, order);
-    const { summary, samples } = await steadily(subject, plan, (sample) => print({ sample }));
-    const recovered_s = order.bad && order.bad !== 'phases' ? recoveries(samples, plan) : undefined;
-    print({ summary: { ...summary, recovered_s } });
-    await subject.close();
+    try {
+      const { summary, samples } = await steadily(subject, plan, (sample) => print({ sample }));
+      const recovered_s = order.bad && order.bad !== 'phases' ? recoveries(samples, plan) : undefined;
+      print({ summary: { ...summary, recovered_s } });
+    } finally {
+      await subject.close();
+    }
   }
   process.exit(0);
 } catch (error) {

@@ -106,15 +106,15 @@ export async function steadily(
   };
 
   const isOver = () => performance.now() - begun >= seconds * 1_000;
-  const sampling = (async () => {
-    for (let n = 1; !isOver(); n++) {
-      await delay(Math.max(0, begun + n * sampleMs - performance.now()));
+  const sampling = async () => {
+    while (!isOver()) {
+      // One that took longer than its time leaves out those that it has missed.
+      const n = Math.floor((performance.now() - begun) / sampleMs) + 1;
+      await delay(begun + n * sampleMs - performance.now());
       await sample();
     }
-  })();
-  const happening = happen(events, begun, samples);
-  await produce(subject, rateAt, seconds, counts);
-  await Promise.all([sampling, happening]);
+  };
+  await Promise.all([produce(subject, rateAt, seconds, counts), sampling(), happen(events, begun, samples)]);
 
   await drained(subject);
   // What is in hand ends, too.

@@ -106,7 +106,7 @@ describe('a steady load', () => {
     const { events } = bad({ kill }, { bad: 'runtime', seconds: 180, rate: 800 });
     assert.deepEqual(
       events.map(([second]) => second),
-      [30, 90, 150],
+      [30, 95, 160],
     );
     const day = bad({ kill }, { bad: 'phases', seconds: 100, rate: 800 });
     assert.deepEqual([5, 35, 50, 65, 99].map(day.phaseAt), ['warm-up', 'clean', 'pressure', 'kill', 'recovery']);

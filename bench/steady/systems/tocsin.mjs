@@ -96,13 +96,13 @@ export async function open({ mode, bad }) {
     return () => worker.kill();
   };
   const stats = () => call(port, 'GET', `/ojs/v1/queues/${QUEUE}/stats`);
-  /** Jobs that ask for latencies are no part of the load. */
+  /** Jobs that ask for latencies, or that silence the handler, are no part of the load. */
   let asked = 0;
   const starts = async () => {
     const histogram = new Histogram();
     asked++;
     const job = await admin.enqueue('steady.starts', [], { queue: QUEUE, priority: 100 });
-    histogram.merge((await admin.jobs.wait(job.id, { timeoutMs: 10_000 })).result);
+    histogram.merge((await admin.jobs.wait(job.id, { timeoutMs: START_MS })).result);
     return histogram;
   };
   return {
@@ -116,12 +116,16 @@ export async function open({ mode, bad }) {
       return available + active + retryable;
     },
     bytes: () => bytesBelow(state),
-    completed: async () => (await stats()).completed - asked,
+    // At its storage bound a queue keeps few of them: what has started is counted instead.
+    ...(bad !== 'storage' && { completed: async () => (await stats()).completed - asked }),
     killWorker: () => {
       worker.kill('SIGKILL');
       startWorker();
     },
-    silence: () => admin.enqueue('steady.silence', [SILENT_MS], { queue: QUEUE, priority: 100 }),
+    silence: () => {
+      asked++;
+      return admin.enqueue('steady.silence', [SILENT_MS], { queue: QUEUE, priority: 100 });
+    },
     fillAnother: async () => {
       const many = Array(CALL).fill({ type: 'steady.other', args: [PAYLOAD], options: { queue: 'another' } });
       for (let n = 0; n < BACKLOG; n += CALL) await admin.enqueueMany(many);
