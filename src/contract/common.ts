@@ -1,5 +1,4 @@
 /** What the answers and requests of many resources have. */
-
 import type { JobState } from '../job/states';
 import type { Also } from '../ojs/names';
 

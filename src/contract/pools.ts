@@ -1,5 +1,4 @@
 /** Pools: queues that share their workers, and how what they gave is spread over them. */
-
 import type { Also } from '../ojs/names';
 import type { PoolStrategy } from '../pools/pool';
 import type { CursorQuery, Page, Time } from './common';

@@ -15,21 +15,21 @@ const LINES = {
   allowance: 774,
   cli: 11_797,
   client: 7_631,
-  contract: 4_902,
+  contract: 4_900,
   directory: 3_307,
   dispatch: 1_877,
   durable: 2_298,
   export: 582,
   'files beside the rooms': 539,
   handler: 5_344,
-  http: 10_561,
+  http: 10_549,
   job: 9_494,
   library: 734,
   locks: 479,
   mcp: 175,
   metrics: 403,
   notifications: 753,
-  ojs: 112,
+  ojs: 111,
   pools: 150,
   producer: 939,
   queue: 26_364,
@@ -42,7 +42,7 @@ const LINES = {
 };
 
 /** All of them together. */
-const TOTAL = 112_660;
+const TOTAL = 112_640;
 
 /** A number that is this much too high is an old one. */
 const SPARE = 200;

@@ -1,5 +1,4 @@
 /** Writes cron entries and their histories as JSON, with every spelling that clients of the contract look for. */
-
 import type * as contract from '../../contract/cron';
 import { defined, given, isObject } from '../../job/envelope/fields';
 import { formatInstant } from '../../job/time';

@@ -14,7 +14,6 @@
  * The runtime does not report how much waits to be sent (`durable/unread.ts`). A client that does not answer pings is
  * disconnected once the maximum waits for it. It may come back and name the last event that it had.
  */
-
 import type { Redactor } from '../../access/redaction';
 import { Feed } from '../../across/feed/feed';
 import type { Env } from '../../config';

@@ -1,5 +1,4 @@
 /** Streams of events as they happen. */
-
 import { type Channel, Feed, timeOf } from '../../across/feed/feed';
 import { ENDS, type QueueEvent } from '../../durable/event-log';
 import { readQueueName } from '../../job/envelope/fields';

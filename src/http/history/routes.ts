@@ -1,5 +1,4 @@
 /** What happened to a job: its failed attempts, and its whole story. */
-
 import { badCursor, decodeCursor, encodeCursor } from '../../across/paging';
 import { history as contract, type JobHistoryEvent } from '../../contract/history';
 import { unsupported } from '../../job/errors';

@@ -1,5 +1,4 @@
 /** API keys made at run time. A key gets at most what its maker has. */
-
 import { roleOf } from '../../access/access';
 import {
   hashOf,

@@ -1,5 +1,4 @@
 /** Statistics for operators: the activity of the queues, over time and by type, and its cost. */
-
 import { costsOf, readMetrics, readPoints } from '../../across/metrics';
 import { type OfSome, type StatsPeriod, stats, type TypeStats } from '../../contract/stats';
 import { invalidRequest } from '../../job/errors';

@@ -1,5 +1,4 @@
 /** Pools of queues, and how their jobs are spread over their queues. */
-
 import { activeIn, noPool, putPool, removePool } from '../../across/pools';
 import * as contract from '../../contract/pools';
 import { inParallel } from '../../durable/parallel';

@@ -1,5 +1,4 @@
 /** Queues: list, state, counts, pause, resume, settings. What changes a whole queue: `manage.ts`. */
-
 import { readPoints } from '../../across/metrics';
 import { listKnown } from '../../across/queues';
 import { statsOf, statsOfEach } from '../../across/statistics';

@@ -1,5 +1,4 @@
 /** Pages of lists: `limit` with `cursor` or `offset`, or `page` with `per_page`. */
-
 import { encodeCursor, type PagePlace, type Paging, readAfter } from '../../across/paging';
 import type { Extent, Pagination } from '../../contract/common';
 import { also } from '../../ojs/names';

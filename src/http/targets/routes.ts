@@ -1,5 +1,4 @@
 /** Targets: the handler Workers that jobs are pushed to, as the queues see them; and retrying a stopped one now. */
-
 import { encodeCursor, readAfter } from '../../across/paging';
 import {
   type GatheredTargets,

@@ -1,5 +1,4 @@
 /** Webhooks: subscriptions to events, and their deliveries. They belong to the operators, wherever their paths are. */
-
 import { isMasked, withoutSecrets } from '../../access/secrets';
 import {
   findDelivery,

@@ -1,5 +1,4 @@
 /** Workers that pull: fetch, ack, nack, report, heartbeat, health; operators' views of them, and directives. */
-
 import { claimWithin, outsideKey, reportsWithin } from '../../across/bounds';
 import { takeReports } from '../../across/hand-out-reports';
 import { encodeCursor, readAfter } from '../../across/paging';
