@@ -10,6 +10,9 @@ export const BAD = {
   phases: { title: 'warm-up, clean, pressure, kill, recovery', mode: 'pulled', lasts: 0, run: 'kill' },
 };
 
+/** Between two samples. */
+const SAMPLE_MS = 1_000;
+
 /** Causes that come back; the others come once, after a sixth of the time. */
 const AGAIN = ['worker', 'runtime'];
 /** A lease lasts a minute: a job that comes back must not meet the next cause each time. */
@@ -50,20 +53,26 @@ export function bad(subject, order) {
   for (let second = Math.min(30, seconds / 6); second < seconds - 5; second += every) {
     events.push([second, order.bad, happens]);
   }
-  return { ...order, events, lasts, sampleMs: 1_000 };
+  return { ...order, events, lasts, sampleMs: SAMPLE_MS };
 }
 
 /**
- * After how many seconds from the end of each cause the load was carried again: nothing waits longer than a second's load, and as
- * many jobs start as come. Undefined: not before the next one.
+ * After how many seconds from the end of each cause as many jobs start as come, and after how many nothing of it is left: no more
+ * jobs wait than come in a second. Undefined: not before the next one.
+ * @returns both, for each cause
  */
 export function recoveries(samples, { events, lasts = 0, rate }) {
-  return events.map(([second], at) => {
-    const from = second + lasts;
-    const until = events[at + 1]?.[0] ?? Number.POSITIVE_INFINITY;
-    const well = samples.find(
-      (one) => one.second >= from && one.second < until && one.queue_depth <= rate && one.completion_rate >= 0.9 * rate,
-    );
-    return well && Math.max(0, Math.round((well.second - from) * 10) / 10);
-  });
+  const afterEach = (isWell) =>
+    events.map(([second], at) => {
+      const end = second + lasts;
+      const until = events[at + 1]?.[0] ?? Number.POSITIVE_INFINITY;
+      // Most of what a sample at the very end counted was before it.
+      const well = samples.find((one) => one.second >= end + SAMPLE_MS / 2_000 && one.second < until && isWell(one));
+      return well && Math.round((well.second - end) * 10) / 10;
+    });
+  const starts = ({ completion_rate }) => completion_rate >= 0.9 * rate;
+  return {
+    recovered_s: afterEach(starts),
+    worked_off_s: afterEach((one) => starts(one) && one.queue_depth <= rate),
+  };
 }

@@ -17,8 +17,7 @@ try {
     const plan = order.bad === undefined ? order : bad(subject, order);
     try {
       const { summary, samples } = await steadily(subject, plan, (sample) => print({ sample }));
-      const recovered_s = order.bad && order.bad !== 'phases' ? recoveries(samples, plan) : undefined;
-      print({ summary: { ...summary, recovered_s } });
+      print({ summary: { ...summary, ...(order.bad && order.bad !== 'phases' && recoveries(samples, plan)) } });
     } finally {
       await subject.close();
     }

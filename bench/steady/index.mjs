@@ -116,6 +116,7 @@ function print(results, notes) {
     'client CPU',
     'RSS MB',
     'stored MB',
+    'rows',
   ];
   const rows = [...Map.groupBy(results, ({ rate }) => rate)].flatMap(([rate, group]) => [
     [`${shown(rate)} jobs/s`],
@@ -125,17 +126,22 @@ function print(results, notes) {
       ...['claim_p50_ms', 'claim_p95_ms', 'claim_p99_ms', 'claim_p999_ms', 'claim_max_ms'].map((key) =>
         shown(one[key]),
       ),
-      ...['left', 'server_cpu_ms', 'client_cpu_ms', 'rss_mb', 'stored_mb'].map((key) => shown(one[key])),
+      ...['left', 'server_cpu_ms', 'client_cpu_ms', 'rss_mb', 'stored_mb', 'rows_job'].map((key) => shown(one[key])),
     ]),
   ]);
   console.log(block('Steady load', ['', ...columns], rows));
   const trends = results.filter(({ p99_last_to_first }) => p99_last_to_first !== undefined);
   const text = ({ title, rate, ...of }) =>
     `${title} at ${shown(rate)}/s, last ten minutes to first: p99 ${of.p99_last_to_first}, RSS ${of.rss_last_to_first}, stored ${of.stored_last_to_first}.`;
-  for (const { title, rate, recovered_s: seconds } of results) {
-    const text = (value) => (value === undefined ? 'not before the next one' : `${value} s`);
-    if (seconds) notes.add(`${title} at ${shown(rate)}/s: carried as before after ${seconds.map(text).join(', ')}.`);
+  for (const { title, rate, recovered_s: seconds, worked_off_s: whole } of results) {
+    const text = (values) =>
+      values.map((value) => (value === undefined ? 'not before the next one' : `${value} s`)).join(', ');
+    if (!seconds) continue;
+    notes.add(
+      `${title} at ${shown(rate)}/s: starts as before after ${text(seconds)}; nothing left after ${text(whole)}.`,
+    );
   }
-  const about = 'CPU in ms a job. `left`: jobs that were enqueued and did not start within 90 s of the end.';
+  const about =
+    'CPU in ms, and rows written, a job. `left`: jobs that were enqueued and did not start within 90 s of the end.';
   console.log(`${[...notes, about, ...trends.map(text)].map(item).join('\n')}\n`);
 }

@@ -35,6 +35,7 @@ export const now = () => performance.timeOrigin + performance.now();
  * @property {() => number[]} pids of the server
  * @property {() => Promise<number>} depth jobs that wait
  * @property {() => number} bytes that are stored
+ * @property {() => Promise<number>} [rows] that were written, as the server counts them
  * @property {() => Promise<number>} [unended] jobs that wait or run; absent: those that wait
  * @property {() => Promise<number>} [completed] jobs that have ended well and are kept
  */
@@ -73,7 +74,7 @@ export async function steadily(
   await subject.starts?.();
   window = new Histogram();
   counts.started = 0;
-  const before = await subject.completed?.();
+  const before = { completed: await subject.completed?.(), rows: await subject.rows?.() };
   const samples = [];
   const begun = performance.now();
   const cpu = { server: usage(subject.pids()).cpuMs, client: process.cpuUsage() };
@@ -122,17 +123,18 @@ export async function steadily(
   await stopWork?.();
   await sample();
   const client = process.cpuUsage(cpu.client);
-  const perJob = (ms) => round(ms / Math.max(1, counts.started), 4);
+  const perJob = (amount) => round(amount / Math.max(1, counts.started), 4);
   const summary = {
     rate: typeof rate === 'function' ? undefined : rate,
     seconds,
     ...percentiles(all),
     ...counts,
-    left: counts.enqueued - (subject.completed ? (await subject.completed()) - before : counts.started),
+    left: counts.enqueued - (subject.completed ? (await subject.completed()) - before.completed : counts.started),
     server_cpu_ms: perJob(usage(subject.pids()).cpuMs - cpu.server),
     client_cpu_ms: perJob((client.user + client.system) / 1_000),
     rss_mb: samples.at(-1).rss_mb,
     stored_mb: samples.at(-1).stored_mb,
+    ...(subject.rows && { rows_job: perJob((await subject.rows()) - before.rows) }),
     ...trends(samples),
   };
   return { summary, samples: samples.map(({ histogram: _, ...one }) => one) };

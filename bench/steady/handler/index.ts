@@ -5,12 +5,26 @@ import { Histogram } from '../histogram.mjs';
 let waited = new Histogram();
 let silentUntil = 0;
 
+/** Which the jobs of a call that begin in the same turn share. */
+let pausing: Promise<void> | undefined;
+
+/** Waits. The runtime ends the timers of a request one after the other, a millisecond each: 64 jobs would take 64. */
+function pause(ms: number): Promise<void> {
+  if (!pausing) {
+    pausing = scheduler.wait(ms);
+    queueMicrotask(() => {
+      pausing = undefined;
+    });
+  }
+  return pausing;
+}
+
 export const handlers = defineHandlers({
   'steady.work': async (job) => {
     const silentMs = silentUntil - Date.now();
-    if (silentMs > 0) await scheduler.wait(silentMs);
+    if (silentMs > 0) await pause(silentMs);
     waited.record(Date.now() - (job.args[0] as number));
-    await scheduler.wait(1);
+    await pause(1);
   },
   /** For so long no job is answered. */
   'steady.silence': (job) => {

@@ -11,6 +11,6 @@ export {
   WorkflowObject,
 } from '../../../src/library';
 
-const tocsin = createTocsin({ handlers, queues: { steady: { concurrency: 64 } } });
+const tocsin = createTocsin({ handlers, delivery: { batchSize: 64 }, queues: { steady: { concurrency: 64 } } });
 
 export default tocsin.worker({ fetch: () => new Response('Not found', { status: 404 }) });
