@@ -5,7 +5,7 @@
  */
 
 import { getOrInsert } from '../job/get-or-insert';
-import { LIMIT, put, rows } from './sql';
+import { LIMIT, put, rows, rowsUntil } from './sql';
 
 /** A message that was just posted, or is being sent, has an alarm this much later, in case the object dies; ms. */
 export const STANDBY_MS = 1_000;
@@ -143,7 +143,7 @@ export class Outbox {
 
   read(kind: string, address: string): Iterable<OutboxMessage> {
     const query = 'SELECT number, data FROM outbox WHERE kind = ? AND address = ? ORDER BY number';
-    return this.sql.exec<{ number: number; data: string }>(query, kind, address);
+    return rowsUntil<{ number: number; data: string }>(this.sql, query, kind, address);
   }
 
   /** Removes an outbox message, unless another has taken its place. One row written. */

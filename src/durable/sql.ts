@@ -9,6 +9,26 @@ export const LIMIT = 'LIMIT ?+0';
 export const rows = <T extends Row>(sql: SqlStorage, statement: string, ...bindings: SqlStorageValue[]): T[] =>
   sql.exec<T>(statement, ...bindings).toArray();
 
+/** Rows that {@link rowsUntil} reads at once. */
+const MAX_PART = 1_024;
+
+/**
+ * The rows of a query that may be left before its end, read in growing parts: a cursor that is left keeps what was
+ * written since from going out of the write-ahead log, until it is collected. Between parts nothing may change them.
+ * @param query without a limit
+ */
+export function* rowsUntil<T extends Row>(
+  sql: SqlStorage,
+  query: string,
+  ...bindings: SqlStorageValue[]
+): Generator<T, void> {
+  for (let [from, size] = [0, 1]; ; from += size, size = Math.min(4 * size, MAX_PART)) {
+    const part = rows<T>(sql, `${query} LIMIT ?+0 OFFSET ?+0`, ...bindings, size, from);
+    yield* part;
+    if (part.length < size) return;
+  }
+}
+
 export function firstRow<T extends Row>(sql: SqlStorage, query: string, ...bindings: SqlStorageValue[]): T | undefined {
   return rows<T>(sql, query, ...bindings)[0];
 }

@@ -18,7 +18,7 @@ const LINES = {
   contract: 4_900,
   directory: 3_307,
   dispatch: 1_877,
-  durable: 2_298,
+  durable: 2_318,
   export: 582,
   'files beside the rooms': 539,
   handler: 5_344,
@@ -32,7 +32,7 @@ const LINES = {
   ojs: 111,
   pools: 150,
   producer: 939,
-  queue: 26_364,
+  queue: 26_358,
   rpc: 1_721,
   schedules: 911,
   schemas: 1_026,
@@ -42,7 +42,7 @@ const LINES = {
 };
 
 /** All of them together. */
-const TOTAL = 112_640;
+const TOTAL = 112_650;
 
 /** A number that is this much too high is an old one. */
 const SPARE = 200;

@@ -1,5 +1,5 @@
 /** Jobs whose time passed before they ran, or that find no room: discarded without a run, never as dead letters. */
-import { LIMIT, rows } from '../../durable/sql';
+import { LIMIT, rows, rowsUntil } from '../../durable/sql';
 import { historyOf, type JobRow, STATE } from '../store/job-row';
 import { move } from '../store/jobs';
 import type { QueueParts, Stored } from '../store/parts';
@@ -53,11 +53,8 @@ export function expireDue(q: QueueParts, now: number): void {
 /** Expired waiting jobs that are not done yet, in the order of expiry. Reads nothing while none can have expired. */
 export function* expiredRows(q: Stored, now: number): Generator<JobRow> {
   if (now < q.store.expiry.next) return;
-  const due = q.store.sql.exec<{ key: number }>(
-    'SELECT key FROM jobs WHERE expires_at <= ? AND ended_at IS NULL ORDER BY expires_at, key',
-    now,
-  );
-  for (const { key } of due) {
+  const due = 'SELECT key FROM jobs WHERE expires_at <= ? AND ended_at IS NULL ORDER BY expires_at, key';
+  for (const { key } of rowsUntil<{ key: number }>(q.store.sql, due, now)) {
     const row = rowByKey(q.store, key);
     if (row && hasExpired(q, row, now)) yield row;
   }

@@ -1,4 +1,5 @@
 /** The available jobs as stored, bounded reads: heads of blocks for jobs waiting since their enqueue, else rows. */
+import { rowsUntil } from '../../durable/sql';
 import { RANK_BIT } from '../../job/ids';
 import { groupOfRow, isBegun, type JobRow, STATE } from '../store/job-row';
 import type { WaitingJobs } from '../store/limits/limiter';
@@ -75,7 +76,7 @@ function visitRows(q: Stored, now: number, visit: (job: AvailableJob) => void): 
   let [looked, chars] = [0, 0];
   for (const [place, [from, ...bindings]] of sources.entries()) {
     const isLine = place === sources.length - 1;
-    for (const row of sql.exec<OwnRow>(`SELECT ${columns} FROM ${from}`, ...bindings)) {
+    for (const row of rowsUntil<OwnRow>(sql, `SELECT ${columns} FROM ${from}`, ...bindings)) {
       if (looked++ >= MAX_BODIES || chars > MAX_CHARS) return false;
       chars += row.chars;
       if (row.state !== STATE.waiting || leases.active.has(row.key)) continue;

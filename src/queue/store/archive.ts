@@ -8,7 +8,7 @@
  *
  *     chunk = (moment − 2^44) × 512 + slot         negative, and in the order of the moments
  */
-import { cell, column, type Fragment, firstRow, LIMIT, parseStored, rows } from '../../durable/sql';
+import { cell, column, type Fragment, firstRow, LIMIT, parseStored, rows, rowsUntil } from '../../durable/sql';
 import { parseExactly } from '../../job/envelope/exact';
 import { getOrInsert } from '../../job/get-or-insert';
 import { sequenceOf } from '../../job/ids';
@@ -135,10 +135,8 @@ export function* archivedBackwards(
 function windowBelow(sql: SqlStorage, top: number): number | undefined {
   let bottom: number | undefined;
   let [jobs, chars] = [0, 0];
-  for (const chunk of sql.exec<{ lo: number; jobs: number; chars: number }>(
-    `SELECT lo, jobs, length(data) AS chars FROM archive WHERE lo <= ? ORDER BY lo DESC LIMIT ${WINDOW_JOBS}`,
-    top,
-  )) {
+  const chunks = 'SELECT lo, jobs, length(data) AS chars FROM archive WHERE lo <= ? ORDER BY lo DESC';
+  for (const chunk of rowsUntil<{ lo: number; jobs: number; chars: number }>(sql, chunks, top)) {
     if (bottom !== undefined && chars + chunk.chars > WINDOW_CHARS) break;
     bottom = chunk.lo;
     jobs += chunk.jobs;
@@ -180,7 +178,7 @@ export function archivedAfter(
 function windowAbove(sql: SqlStorage, after: number): number {
   let jobs = 0;
   const chunks = 'SELECT lo, jobs FROM archive WHERE lo > ? ORDER BY lo';
-  for (const chunk of sql.exec<{ lo: number; jobs: number }>(chunks, after - SPAN)) {
+  for (const chunk of rowsUntil<{ lo: number; jobs: number }>(sql, chunks, after - SPAN)) {
     // The next window begins before this chunk.
     if (jobs >= WINDOW_JOBS && chunk.lo > after + 1) return chunk.lo - 1;
     jobs += chunk.jobs;
@@ -192,10 +190,8 @@ function windowAbove(sql: SqlStorage, after: number): number {
 export function pruneArchive(archive: Archive, cutoff: number, pruning?: Pruning): Pruned {
   const limit = archive.turn.share;
   const due: number[] = [];
-  const chunks = archive.sql.exec<{ chunk: number; ended_at: number }>(
-    'SELECT chunk, ended_at FROM archive WHERE chunk >= 0 ORDER BY chunk',
-  );
-  for (const { chunk, ended_at } of chunks) {
+  const chunks = 'SELECT chunk, ended_at FROM archive WHERE chunk >= 0 ORDER BY chunk';
+  for (const { chunk, ended_at } of rowsUntil<{ chunk: number; ended_at: number }>(archive.sql, chunks)) {
     if (ended_at > cutoff || due.length === limit) break;
     due.push(chunk);
   }

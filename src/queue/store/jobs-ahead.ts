@@ -1,5 +1,5 @@
 /** How many jobs come before another one in the order of `ranks.ts`: counted when a client asks why it waits. */
-import { LIMIT } from '../../durable/sql';
+import { rowsUntil } from '../../durable/sql';
 import { RANK_BIT } from '../../job/ids';
 import { compare, positionOf, START } from './due-index';
 import { type JobRow, STANDS_IN_LINE } from './job-row';
@@ -43,8 +43,8 @@ export function countAhead(
     }
   };
   const read = (where: string, ...bindings: number[]): Iterable<OtherRow> => {
-    const query = `SELECT key, type, enqueued_at, due_at, attempt, limit_key FROM jobs WHERE ${where} ${LIMIT}`;
-    return ranks.sql.exec<OtherRow>(query, ...bindings, left + 1);
+    const query = `SELECT key, type, enqueued_at, due_at, attempt, limit_key FROM jobs WHERE ${where}`;
+    return rowsUntil<OtherRow>(ranks.sql, query, ...bindings);
   };
   const isLine = row.due_at === null;
   const comesFirstHere = (other: OtherRow) => {

@@ -30,7 +30,7 @@ type RawRow = Values<typeof COLUMNS>;
 
 const INSERT = `INSERT INTO jobs (${ROW_COLUMNS}, keep_until, meters) VALUES (${'?, '.repeat(COLUMNS.length)}?, ?)`;
 
-/** Selects {@link ROW_COLUMNS}. Rows are read as arrays: the runtime takes three times as long to build objects. */
+/** Selects {@link ROW_COLUMNS}; should be read to its end. Rows are read as arrays: the runtime takes three times as long to build objects. */
 export function* readRows(sql: SqlStorage, query: string, ...bindings: SqlStorageValue[]): Generator<JobRow> {
   for (const raw of sql.exec(query, ...bindings).raw<RawRow>()) {
     yield {
@@ -56,7 +56,7 @@ export function* readRows(sql: SqlStorage, query: string, ...bindings: SqlStorag
 
 /** Reads the row with this key; most jobs have none of their own, see `row-lookup.ts`. */
 export function ownRow(sql: SqlStorage, key: number): JobRow | undefined {
-  const [row] = readRows(sql, `SELECT ${ROW_COLUMNS} FROM jobs WHERE key = ?`, key);
+  const [row] = [...readRows(sql, `SELECT ${ROW_COLUMNS} FROM jobs WHERE key = ?`, key)];
   return row;
 }
 
