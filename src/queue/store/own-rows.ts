@@ -30,7 +30,7 @@ type RawRow = Values<typeof COLUMNS>;
 
 const INSERT = `INSERT INTO jobs (${ROW_COLUMNS}, keep_until, meters) VALUES (${'?, '.repeat(COLUMNS.length)}?, ?)`;
 
-/** Selects {@link ROW_COLUMNS}; should be read to its end. Rows are read as arrays: the runtime takes three times as long to build objects. */
+/** Selects {@link ROW_COLUMNS}. Rows are read as arrays: the runtime takes three times as long to build objects. */
 export function* readRows(sql: SqlStorage, query: string, ...bindings: SqlStorageValue[]): Generator<JobRow> {
   for (const raw of sql.exec(query, ...bindings).raw<RawRow>()) {
     yield {
