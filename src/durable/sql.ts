@@ -23,7 +23,7 @@ export function* rowsUntil<T extends Row>(
   ...bindings: SqlStorageValue[]
 ): Generator<T, void> {
   for (let [from, size] = [0, 1]; ; from += size, size = Math.min(4 * size, MAX_PART)) {
-    const part = rows<T>(sql, `${query} LIMIT ?+0 OFFSET ?+0`, ...bindings, size, from);
+    const part = rows<T>(sql, `${query} ${LIMIT} OFFSET ?+0`, ...bindings, size, from);
     yield* part;
     if (part.length < size) return;
   }

@@ -59,7 +59,7 @@ type OwnRow = Pick<JobRow, 'key' | 'state' | 'enqueued_at' | 'due_at' | 'attempt
   chars: number;
 };
 
-/** Jobs with a row of their own, by the index that has them; SQLite reads one at a time. @returns were these all? */
+/** Jobs with a row of their own, by the index that has them. @returns were these all? */
 function visitRows(q: Stored, now: number, visit: (job: AvailableJob) => void): boolean {
   const { sql, leases, priorities } = q.store;
   const columns = `key, state, enqueued_at, due_at, attempt, limit_key, length(body) AS chars,
