@@ -92,7 +92,9 @@ class Queue {
     return at === undefined ? time + 1_000 : at - this.skew;
   }
 
-  setBack(ms: number): void {
+  /** It has looked just before: of a clock that is set back by less than the time since then, nothing shows. */
+  setBack(ms: number, time: number): void {
+    this.holder.room(this.situation(time));
     this.skew -= ms;
   }
 
@@ -336,7 +338,7 @@ function continued(world: World, steps: readonly Step[]): World {
     else if (kind === 'pass') world.pass(n);
     else if (kind === 'evict') queue.evict();
     else if (kind === 'evictDesk') world.desk.evict();
-    else if (kind === 'setBack') queue.setBack(n);
+    else if (kind === 'setBack') queue.setBack(n, world.time);
     else {
       queue.holder.needs = queue.waiting > 0;
       world.ask(queue, kind === 'loseRequest' ? { request: true } : { answer: true });
@@ -361,6 +363,21 @@ const RECALLED: [Parameters<typeof play>[0], Limits, boolean, Step[]] = [
     ...[moved('add', 0, 1), moved('pass', 0, 1_001), moved('end', 1, 4), moved('pass', 0, 1), moved('pass', 0, 1)],
     ...[moved('add', 0, 1), moved('add', 0, 1), moved('add', 0, 1)],
   ],
+];
+
+/** The clock of a queue that has the turn of a throttle is set back a while after its last start. */
+const SET_BACK: typeof RECALLED = [
+  {
+    limits: { rate: { limit: 2, period_ms: 100 }, throttle: { limit: 1, period_ms: 158 } },
+    ...{ queues: 3, skews: [0, 0, 0, 0, 0], delays: [0] },
+    steps: [
+      ...[moved('add', 2, 2), moved('pass', 0, 93), moved('setBack', 2, 93), moved('add', 0, 1)],
+      moved('pass', 0, 320),
+    ],
+  },
+  {},
+  true,
+  [],
 ];
 
 describe('an allowance that queues share', () => {
@@ -396,7 +413,7 @@ describe('an allowance that queues share', () => {
           world.pass(60_000);
         },
       ),
-      { numRuns: RUNS, examples: [RECALLED] },
+      { numRuns: RUNS, examples: [RECALLED, SET_BACK] },
     );
   });
 
