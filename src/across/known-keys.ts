@@ -6,6 +6,7 @@ import { endOf, hashOf, type KeyRecord, keyIdIn } from '../access/keys';
 import type { Env } from '../config';
 import { isWithin } from '../durable/backoff';
 import { perDeployment } from '../durable/memory';
+import { requestTimer } from '../durable/timers';
 import { waitAtMost } from '../durable/wait';
 import { unavailable } from '../job/errors';
 import { directoryObject } from '../rpc/stubs';
@@ -61,7 +62,7 @@ class KnownKeys {
     if ((hasList || this.failed) && isWithin(this.askedAt, AGAIN_MS, now)) return false;
     if (this.asking) {
       // Its request may have been cancelled, and the question with it.
-      await waitAtMost(AGAIN_MS, this.asking);
+      await waitAtMost(requestTimer, AGAIN_MS, this.asking);
       if (!this.asking) return !this.failed;
     }
     const asking = this.question(now);

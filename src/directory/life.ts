@@ -10,6 +10,7 @@ import { inParallel } from '../durable/parallel';
 import { dailyLimitUsedUp } from '../durable/platform-errors';
 import { DIRECTORY, Schema } from '../durable/schema';
 import { put, rows } from '../durable/sql';
+import { Timers } from '../durable/timers';
 import { waitAtMost } from '../durable/wait';
 import { type ApiError, conflict, type Outcome, outcomeOf, payloadTooLarge, unwrap } from '../job/errors';
 import { type DirectoryHealth, type KeyedOperation, MAX_QUEUES_AT_ONCE } from '../rpc/directory';
@@ -137,6 +138,7 @@ export class DirectoryLife {
   private readonly lookout: Lookout;
   private listing!: IdListing;
   private relay!: OutboxRelay;
+  private readonly after = new Timers(() => Date.now()).after;
   private readonly clock: AlarmClock;
   private paused!: PausedQueues;
   private registering: Promise<void> | undefined;
@@ -182,7 +184,7 @@ export class DirectoryLife {
     const now = () => Date.now();
     const wakeAt = (at: number) => this.clock.arm(at, now());
     const keepAlive = (promise: Promise<unknown>) => ctx.waitUntil(promise);
-    const host = { storage: ctx.storage, now, wakeAt, keepAlive };
+    const host = { storage: ctx.storage, now, wakeAt, keepAlive, after: this.after };
     const settingsChanged = (at: number) => this.defaults.spreadAnew(at);
     this.workers = new WorkerRegistry(tables);
     this.keys = new KeyStore(tables);
@@ -345,7 +347,7 @@ export class DirectoryLife {
 
   private async goOn(kind: MessageKind): Promise<void> {
     this.relay.startAnew();
-    await waitAtMost(DONE_WITHIN_MS, this.relay.idle(kind));
+    await waitAtMost(this.after, DONE_WITHIN_MS, this.relay.idle(kind));
   }
 
   /** Notes ids, in a shard that the directory knows of: a reset must find it. */

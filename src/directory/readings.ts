@@ -1,5 +1,6 @@
 /** The queues' numbers as last read, in memory. Queues report changes, so only active ones are asked. */
 import type { RelayHost } from '../durable/outbox-relay';
+import type { After } from '../durable/timers';
 import { waitAtMost } from '../durable/wait';
 import { type Outcome, unwrap } from '../job/errors';
 import { asOf, goodUntil } from '../metrics/as-of';
@@ -39,7 +40,7 @@ export class QueueReadings {
   /** @param ask asks a queue, which will report when its answer is outdated */
   constructor(
     private readonly ask: (queue: string) => Promise<Outcome<WatchedReading>>,
-    private readonly around: Pick<RelayHost, 'now' | 'keepAlive'>,
+    private readonly around: Pick<RelayHost, 'now' | 'keepAlive'> & { readonly after: After },
   ) {}
 
   /** The current numbers of a queue. @param isFresh held numbers are not good enough */
@@ -82,7 +83,11 @@ export class QueueReadings {
     if (ms === 0) return;
     this.stay = new AbortController();
     this.around.keepAlive(
-      waitAtMost(ms, new Promise<void>((over) => this.stay.signal.addEventListener('abort', () => over()))),
+      waitAtMost(
+        this.around.after,
+        ms,
+        new Promise<void>((over) => this.stay.signal.addEventListener('abort', () => over())),
+      ),
     );
   }
 

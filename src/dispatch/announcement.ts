@@ -1,4 +1,6 @@
 /** What a handler Worker says about itself: the types it takes, their settings, and how it wants to be called. */
+
+import type { After } from '../durable/timers';
 import { chunkIn } from '../job/chunk';
 import { defined, isObject, parseObject } from '../job/envelope/fields';
 import type { AnnouncedType } from '../job/record';
@@ -42,14 +44,17 @@ export const VERSION_HEADER = 'Tocsin-Announcement';
 const MAX_VERSION = 255;
 
 /** Asks a handler Worker for its types. Without an announcement it gets single envelopes of every mapped type. */
-export async function fetchAnnouncement(target: TargetConfig): Promise<Announcement | typeof NOT_RUNNING> {
+export async function fetchAnnouncement(
+  target: TargetConfig,
+  after: After,
+): Promise<Announcement | typeof NOT_RUNNING> {
   let answer: HandlerAnswer;
   try {
     const request = (signal: AbortSignal): [string, RequestInit] => [
       `${ORIGIN}/.well-known/tocsin`,
       { redirect: 'manual', signal },
     ];
-    answer = await callWithin(target, request, { timeoutMs: ANNOUNCEMENT_TIMEOUT_MS }, async (response) => ({
+    answer = await callWithin(target, request, { timeoutMs: ANNOUNCEMENT_TIMEOUT_MS, after }, async (response) => ({
       status: response.status,
       retryAfter: response.headers.get('Retry-After'),
       body: (await readText(response)).text,

@@ -1,3 +1,4 @@
+import type { After } from '../durable/timers';
 import type { TargetConfig } from './config';
 
 /** Thrown by {@link callWithin} when there was no answer in time. */
@@ -12,6 +13,7 @@ export const LONG_CALL_MS = 30_000;
 
 export interface CallLimits {
   timeoutMs: number;
+  after: After;
   /** Has more of the answer arrived since this was last asked? Such a call gets some seconds more. */
   isArriving?(): boolean;
   /** Half a minute has passed, and the call continues. */
@@ -38,24 +40,23 @@ export async function callWithin<T>(
     aborter.abort(reason);
   };
   limits.stoppable?.(stop);
-  let timer: ReturnType<typeof setTimeout> | null = null;
+  let endWait: (() => void) | undefined;
   let steps = 0;
   const wait = (leftMs: number): void => {
     const ms = Math.min(leftMs, LONG_CALL_MS);
-    timer = setTimeout(() => {
+    endWait = limits.after(ms, () => {
       if (leftMs > ms) {
         limits.goesOn?.();
         wait(leftMs - ms);
       } else if (limits.isArriving?.() && steps++ < MAX_ARRIVING_STEPS) wait(ARRIVING_STEP_MS);
       else stop(new NoAnswer(`No answer within ${limits.timeoutMs} ms.`));
-    }, ms);
+    });
   };
   wait(limits.timeoutMs);
   const fetchAndRead = async (): Promise<T> => read(await target.binding.fetch(...requestWith(aborter.signal)));
   try {
     return await Promise.race([fetchAndRead(), ended]);
   } finally {
-    // A pending timer would keep the whole object awake.
-    clearTimeout(timer);
+    endWait?.();
   }
 }

@@ -1,6 +1,7 @@
 /** Delivers jobs to a handler Worker: one call over its service binding, and the outcome of each job in it. */
 
 import { withMaskedUrls } from '../access/secrets';
+import type { After } from '../durable/timers';
 import { type AttemptOutcome, failed } from '../job/attempt/outcome';
 import { own } from '../job/own';
 import { cut } from '../job/text';
@@ -41,6 +42,7 @@ export interface CallTerms {
   hear(deliveryId: string, message: RunMessage): Promise<unknown>;
   /** Half a minute has passed, and the call continues. */
   goesOn(): void;
+  after: After;
 }
 
 export interface CallResult {
@@ -108,6 +110,7 @@ export class Call {
     const limit = Math.max(...deliveries.map((delivery) => delivery.timeoutMs));
     const limits = {
       timeoutMs: payload === 'batch' ? limit + BATCH_GRACE_MS : limit,
+      after: this.terms.after,
       isArriving: () => this.isArriving(),
       goesOn: () => this.terms.goesOn(),
       stoppable: (stop: (reason: NoAnswer) => void) => {

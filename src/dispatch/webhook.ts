@@ -1,6 +1,7 @@
 /** One signed POST to a receiver. Its URL and redirects (same host) are checked again; little of the answer is read. */
 
 import { withMaskedUrls } from '../access/secrets';
+import type { After } from '../durable/timers';
 import { cut } from '../job/text';
 import { messageOf } from '../job/thrown';
 import type { Attempted } from '../notifications/webhook/schedule';
@@ -42,22 +43,16 @@ export interface WebhookWorld {
   fetch(request: Request): Promise<Response>;
   /** Epoch ms. */
   now(): number;
+  after: After;
   timeoutMs?: number;
 }
 
-const WORLD: WebhookWorld = { fetch: (request) => fetch(request), now: () => Date.now() };
-
 /** Sends it once. Never rejects. */
-export async function sendWebhook(
-  call: WebhookCall,
-  allows: Allows,
-  world: WebhookWorld = WORLD,
-): Promise<WebhookAttempt> {
+export async function sendWebhook(call: WebhookCall, allows: Allows, world: WebhookWorld): Promise<WebhookAttempt> {
   const at = world.now();
   const late = new AbortController();
-  // Cleared afterwards: a timer keeps an object awake.
   const timeoutMs = world.timeoutMs ?? TIMEOUT_MS;
-  const timer = setTimeout(() => late.abort(), timeoutMs);
+  const endWait = world.after(timeoutMs, () => late.abort());
   try {
     const headers = {
       'Content-Type': 'application/json',
@@ -75,7 +70,7 @@ export async function sendWebhook(
       : `No answer: ${cut(withMaskedUrls(messageOf(error)), 200)}`;
     return { at, error: why, response: '', duration_ms: world.now() - at };
   } finally {
-    clearTimeout(timer);
+    endWait();
   }
 }
 

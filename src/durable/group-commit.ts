@@ -8,6 +8,7 @@
  */
 import { unavailable } from '../job/errors';
 import type { AlarmClock } from './alarm-clock';
+import { Timers } from './timers';
 import { waitAtMost } from './wait';
 
 /** Maximum wait for operations that share a transaction, ms: durability may take far longer. */
@@ -82,6 +83,7 @@ export class Committer {
   private stale = false;
   /** The work after a commit is running. */
   private following = false;
+  private readonly timers = new Timers(() => this.hooks.now());
 
   constructor(
     private readonly storage: Pick<DurableObjectStorage, 'transactionSync' | 'sync'>,
@@ -132,7 +134,7 @@ export class Committer {
   }
 
   private async flushSoon(): Promise<void> {
-    if (this.settling) await waitAtMost(LONGEST_GATHERING_MS, this.settling);
+    if (this.settling) await waitAtMost(this.timers.after, LONGEST_GATHERING_MS, this.settling);
     // What the same turn must write belongs together, too.
     else await undefined;
     const batch = this.waiting;

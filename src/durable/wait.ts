@@ -1,7 +1,9 @@
-/** Waits for the promise, but no longer than `ms`. Leaves no timer behind: it would keep the object awake. */
-export async function waitAtMost(ms: number, promise: Promise<unknown>): Promise<void> {
+import type { After } from './timers';
+
+/** Waits for the promise, but no longer than `ms`. */
+export async function waitAtMost(after: After, ms: number, promise: Promise<unknown>): Promise<void> {
   await new Promise<void>((resolve, reject) => {
-    const timer = setTimeout(resolve, ms);
-    promise.finally(() => clearTimeout(timer)).then(() => resolve(), reject);
+    const end = after(ms, resolve);
+    promise.finally(end).then(() => resolve(), reject);
   });
 }

@@ -13,6 +13,7 @@ import { DurableObject } from 'cloudflare:workers';
 import type { Env } from '../config';
 import { LOCKS, Schema } from '../durable/schema';
 import { put, rows } from '../durable/sql';
+import { Timers } from '../durable/timers';
 import { type Outcome, unavailable } from '../job/errors';
 import { decodeId } from '../job/ids';
 import type { AllowanceApi, AllowanceView, LeaseAnswer, LeaseRequest } from '../rpc/allowances';
@@ -51,7 +52,7 @@ interface Waiting {
   request: ReserveRequest;
   resolve: (outcome: Outcome<Reservation>) => void;
   reject: (reason: unknown) => void;
-  timer: ReturnType<typeof setTimeout>;
+  endWait: () => void;
 }
 
 export class UniqueLockObject extends DurableObject<Env> implements UniqueLockApi, AllowanceApi {
@@ -60,7 +61,8 @@ export class UniqueLockObject extends DurableObject<Env> implements UniqueLockAp
   private waiting: Waiting[] = [];
   /** Tickets known to be decided, with the time they were noted. */
   private readonly known = new Map<string, number>();
-  private expiry: ReturnType<typeof setTimeout> | undefined;
+  private readonly after = new Timers(() => Date.now()).after;
+  private endExpiry: (() => void) | undefined;
   private readonly tables = new Schema(this.ctx.storage, LOCKS, this.ctx.id.name, misplacement(this.ctx.id, this.env));
   private readonly first = new FirstRow(this.ctx, this.env, this.tables);
   /** What the object is if its name is that of an allowance: nothing else of this class is used then. */
@@ -69,8 +71,8 @@ export class UniqueLockObject extends DurableObject<Env> implements UniqueLockAp
   async reserve(request: ReserveRequest): Promise<Outcome<Reservation>> {
     await this.first.prepare();
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => this.giveUp(waiting), request.wait_ms);
-      const waiting: Waiting = { request, resolve, reject, timer };
+      const endWait = this.after(request.wait_ms, () => this.giveUp(waiting));
+      const waiting: Waiting = { request, resolve, reject, endWait };
       this.waiting.push(waiting);
       this.grantAll();
     });
@@ -148,7 +150,7 @@ export class UniqueLockObject extends DurableObject<Env> implements UniqueLockAp
     const now = Date.now();
     const taken = new Set<string>();
     this.waiting = this.waiting.filter((waiting) => {
-      const { request, resolve, reject, timer } = waiting;
+      const { request, resolve, reject, endWait } = waiting;
       const blocked = request.wanted.some(
         ({ fingerprint }) => taken.has(fingerprint) || this.isReserved(fingerprint, now),
       );
@@ -156,7 +158,7 @@ export class UniqueLockObject extends DurableObject<Env> implements UniqueLockAp
         for (const { fingerprint } of request.wanted) taken.add(fingerprint);
         return true;
       }
-      clearTimeout(timer);
+      endWait();
       try {
         resolve({ ok: true, value: this.grant(request, now) });
       } catch (error) {
@@ -170,9 +172,9 @@ export class UniqueLockObject extends DurableObject<Env> implements UniqueLockAp
 
   /** Answers all requests that wait for a fingerprint once a reservation ended: most are duplicates of the first. */
   private letPeek(fingerprint: string): void {
-    this.waiting = this.waiting.filter(({ request, resolve, timer }) => {
+    this.waiting = this.waiting.filter(({ request, resolve, endWait }) => {
       if (!request.peek || !request.wanted.some((want) => want.fingerprint === fingerprint)) return true;
-      clearTimeout(timer);
+      endWait();
       const holders = this.rowsOf(fingerprint).map(({ queue }) => ({ fingerprint, queue }));
       resolve({ ok: true, value: { granted: false, holders, open: [] } });
       return false;
@@ -181,11 +183,11 @@ export class UniqueLockObject extends DurableObject<Env> implements UniqueLockAp
 
   /** While requests wait: looks again when the first reservation times out. */
   private watchForExpiry(now: number): void {
-    if (this.expiry !== undefined) clearTimeout(this.expiry);
-    this.expiry = undefined;
+    this.endExpiry?.();
+    this.endExpiry = undefined;
     if (this.waiting.length === 0) return;
     const next = Math.min(...Array.from(this.reserved.values(), ({ until }) => until).filter((until) => until > now));
-    if (Number.isFinite(next)) this.expiry = setTimeout(() => this.grantAll(), next - now + 1);
+    if (Number.isFinite(next)) this.endExpiry = this.after(next - now + 1, () => this.grantAll());
   }
 
   private isReserved(fingerprint: string, now: number): boolean {
@@ -194,7 +196,7 @@ export class UniqueLockObject extends DurableObject<Env> implements UniqueLockAp
   }
 
   private giveUp(waiting: Waiting): void {
-    clearTimeout(waiting.timer);
+    waiting.endWait();
     this.waiting = this.waiting.filter((other) => other !== waiting);
     waiting.resolve({
       ok: false,

@@ -58,7 +58,7 @@ const hookedOf = (features: readonly Feature[]): Hooked =>
 
 const NO_STEPS: readonly TransactionStep[] = [];
 
-export interface EngineHost extends Pick<Host, 'random' | 'now' | 'keepAlive'> {
+export interface EngineHost extends Pick<Host, 'random' | 'now' | 'keepAlive' | 'after'> {
   readonly storage: DurableObjectStorage;
   readonly clock: AlarmClock;
   readonly config: {
@@ -104,6 +104,7 @@ export class QueueEngine {
       random: host.random,
       now: () => host.now(),
       keepAlive: (promise) => host.keepAlive(promise),
+      after: host.after,
       write: (operation) => committer.run(operation),
       writeNow: (operation) => committer.runNow(operation),
       apart: (run) => {
@@ -281,7 +282,7 @@ export class QueueEngine {
   async desksAnswer(): Promise<boolean> {
     const { leases } = this.limits;
     if (!this.relay.isSending(leases)) return false;
-    await waitAtMost(DESKS_WITHIN_MS, this.relay.idle(leases));
+    await waitAtMost(this.host.after, DESKS_WITHIN_MS, this.relay.idle(leases));
     return true;
   }
 

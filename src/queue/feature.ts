@@ -5,6 +5,7 @@
 import type { TargetConfig } from '../dispatch/config';
 import type { TransactionStep } from '../durable/group-commit';
 import type { MessageKind, OutboxRelay } from '../durable/outbox-relay';
+import type { After } from '../durable/timers';
 import type { Outcome } from '../job/errors';
 import type { WaitingFor } from '../job/waiting';
 import type { Others } from './others';
@@ -47,6 +48,7 @@ export interface Host {
   now(): number;
   /** Keeps the object alive until the promise ends. */
   keepAlive(promise: Promise<unknown>): void;
+  readonly after: After;
   write<T>(operation: (now: number) => T): Promise<T>;
   /** Runs an operation in a transaction of its own, at once. @throws what the operation throws */
   writeNow<T>(operation: (now: number) => T): T;

@@ -12,6 +12,7 @@ import type { FollowRequest } from '../durable/feed-messages';
 import { Followers } from '../durable/followers';
 import { QUEUE, Schema } from '../durable/schema';
 import { readFact } from '../durable/sql';
+import { Timers } from '../durable/timers';
 import { defined } from '../job/envelope/fields';
 import { eventualOutcomeOf, jobNotFound, notFound, type Outcome, outcomeOf, unwrap } from '../job/errors';
 import type { JobView, RunnerView } from '../job/record';
@@ -53,6 +54,8 @@ export class QueueLife {
   readonly others: Others;
   readonly rates = new KeyRates();
   readonly workers: WorkerSockets;
+  readonly now = () => Date.now();
+  readonly after = new Timers(this.now).after;
   private readonly silenced = new QuietWorkers(
     () => directoryObject(this.env).silencedWorkers(),
     () => Date.now(),
@@ -301,6 +304,7 @@ export class QueueLife {
       now: () => Date.now(),
       analytics: this.env.ANALYTICS,
       keepAlive: (promise) => this.ctx.waitUntil(promise),
+      after: this.after,
       others: this.others,
     });
     this.followers.attach(engine.q.observed.events);

@@ -1,6 +1,7 @@
 /** One attempt at a receiver, with a network of our own. */
 import { describe, expect, it } from 'vitest';
 import { sendWebhook, type WebhookCall } from '../../src/dispatch/webhook';
+import { requestTimer } from '../../src/durable/timers';
 
 const CALL: WebhookCall = {
   url: 'https://hook.example/in',
@@ -28,7 +29,11 @@ async function attempt(
     expect(await request.clone().text()).toBe(CALL.body);
     return answer(request);
   };
-  const ended = await sendWebhook({ ...CALL, ...call }, { loopback }, { fetch, now: () => 1_000, timeoutMs });
+  const ended = await sendWebhook(
+    { ...CALL, ...call },
+    { loopback },
+    { fetch, now: () => 1_000, after: requestTimer, timeoutMs },
+  );
   return { ended, seen };
 }
 

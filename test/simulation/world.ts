@@ -6,6 +6,7 @@
 import { AlarmClock } from '../../src/durable/alarm-clock';
 import { QUEUE, Schema } from '../../src/durable/schema';
 import { writeMeta } from '../../src/durable/sql';
+import { Timers } from '../../src/durable/timers';
 import type { ErrorData, Outcome } from '../../src/job/errors';
 import type { NewJob } from '../../src/job/record';
 import { type EngineHost, QueueEngine } from '../../src/queue/engine';
@@ -188,6 +189,7 @@ export class World {
       config: { retryVariables: {}, targets: [], ...hooks.config },
       random: () => 0.5,
       now: () => this.now,
+      after: new Timers(() => this.now).after,
       keepAlive: (promise) => {
         underWay.add(promise);
         const done = () => underWay.delete(promise);
@@ -242,6 +244,7 @@ export class World {
       config: { retryVariables: {}, targets: [], ...this.hooks.config },
       random: () => 0.5,
       now: () => this.now,
+      after: new Timers(() => this.now).after,
       keepAlive: never('an object that is only looked at does nothing'),
       others: { ...NOBODY, noteChange: NOBODY.noteAlert, enqueueAcross: NOBODY.enqueue, ...this.hooks.others },
     });

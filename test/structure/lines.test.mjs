@@ -11,28 +11,28 @@ const SRC = fileURLToPath(new URL('../../src/', import.meta.url));
 
 const LINES = {
   access: 1_008,
-  across: 5_325,
+  across: 5_326,
   allowance: 774,
   cli: 11_797,
   client: 7_631,
   contract: 4_900,
-  directory: 3_307,
-  dispatch: 1_877,
-  durable: 2_318,
+  directory: 3_318,
+  dispatch: 1_881,
+  durable: 2_403,
   export: 582,
   'files beside the rooms': 539,
   handler: 5_344,
   http: 10_549,
   job: 9_494,
   library: 734,
-  locks: 479,
+  locks: 481,
   mcp: 175,
   metrics: 403,
   notifications: 753,
   ojs: 111,
   pools: 150,
   producer: 939,
-  queue: 26_358,
+  queue: 26_368,
   rpc: 1_721,
   schedules: 911,
   schemas: 1_026,
@@ -42,7 +42,7 @@ const LINES = {
 };
 
 /** All of them together. */
-const TOTAL = 112_650;
+const TOTAL = 112_763;
 
 /** A number that is this much too high is an old one. */
 const SPARE = 200;

@@ -10,6 +10,7 @@ import { MAX_CONNECTIONS } from '../../dispatch/remote';
 import { sendWebhook, type WebhookAttempt } from '../../dispatch/webhook';
 import { derived, type MessageKind, OutboxRelay, type RelayHost } from '../../durable/outbox-relay';
 import type { Schema } from '../../durable/schema';
+import type { After } from '../../durable/timers';
 import { waitAtMost } from '../../durable/wait';
 import { defined } from '../../job/envelope/fields';
 import { notFound, type Outcome } from '../../job/errors';
@@ -38,6 +39,7 @@ interface Known {
 
 export interface SenderHost extends RelayHost {
   readonly storage: Pick<DurableObjectStorage, 'sql' | 'transactionSync'>;
+  readonly after: After;
   /** In [0, 1). */
   random(): number;
   readonly directory: Pick<DirectoryApi, 'webhook' | 'webhookDisabled'>;
@@ -77,7 +79,7 @@ export class WebhookSender {
   async alarm(): Promise<void> {
     if (!this.load()) return;
     this.relay.startAnew();
-    await waitAtMost(ALARM_WAITS_MS, this.relay.idle());
+    await waitAtMost(this.host.after, ALARM_WAITS_MS, this.relay.idle());
   }
 
   /** The object is being emptied: nothing more is sent, and nothing written. */
@@ -222,7 +224,9 @@ export class WebhookSender {
       body: bodyIn(webhook.format, body),
       secrets: secretsAt(webhook, this.host.now()),
     };
-    return sendWebhook(call, { loopback: this.host.allowsLoopback() });
+    const { host } = this;
+    const world = { fetch: (request: Request) => fetch(request), now: () => host.now(), after: host.after };
+    return sendWebhook(call, { loopback: host.allowsLoopback() }, world);
   }
 
   private settle({ event, tries }: Sendable, attempt: WebhookAttempt): void {

@@ -1,5 +1,6 @@
 import type { Verbs } from '../../durable/answering';
 import { ENDS, type EventLog } from '../../durable/event-log';
+import type { After } from '../../durable/timers';
 import { defined } from '../../job/envelope/fields';
 import { ApiError, type Outcome } from '../../job/errors';
 import type { JobView } from '../../job/record';
@@ -35,14 +36,14 @@ import { storageUse } from '../store/storage';
 const hasEnded = (view: JobView): boolean => TERMINAL_STATES.includes(view.record.state);
 
 /** Resolves when the job ends, or after `ms`. */
-const nextEnd = (events: EventLog, jobId: string, ms: number): Promise<void> =>
+const nextEnd = (events: EventLog, jobId: string, after: After, ms: number): Promise<void> =>
   new Promise((resolve) => {
     const finish = () => {
-      clearTimeout(timer);
+      end();
       stop();
       resolve();
     };
-    const timer = setTimeout(finish, ms);
+    const end = after(ms, finish);
     const stop = events.listen((published) => {
       if (published.some(({ type, subject }) => subject === jobId && ENDS.has(type))) finish();
     });
@@ -56,7 +57,7 @@ async function awaitEnd(
   events: EventLog,
   jobId: string,
   deadline: number,
-  now: () => number,
+  { now, after }: { now(): number; after: After },
   read: () => Outcome<JobView>,
 ): Promise<Outcome<JobView>> {
   for (let seen = false; ; seen = true) {
@@ -64,7 +65,7 @@ async function awaitEnd(
     if (!outcome.ok) return seen && outcome.error.code === 'not_found' ? { ok: false, error: pruned(jobId) } : outcome;
     const left = deadline - now();
     if (hasEnded(outcome.value) || left <= 0) return outcome;
-    await nextEnd(events, jobId, left);
+    await nextEnd(events, jobId, after, left);
   }
 }
 
@@ -172,7 +173,7 @@ export const READING_VERBS = {
   async awaitEnd(life, id: string, waitMs: number): Promise<Outcome<JobView>> {
     const view = () => life.read((q, now) => viewJob(q, now, id), jobs([id])) ?? noJob(id);
     const { engine } = life;
-    return engine ? awaitEnd(engine.q.observed.events, id, Date.now() + waitMs, () => Date.now(), view) : view();
+    return engine ? awaitEnd(engine.q.observed.events, id, Date.now() + waitMs, life, view) : view();
   },
   /** Those of these jobs that are here. `omitted` are here too, but did not fit into one message. */
   getMany: look(

@@ -69,7 +69,7 @@ export class BulkOperations implements Feature {
     const first = viewTask(q, id, withItems);
     if (!first || first.done || waitMs <= 0) return first;
     const ended = new Promise<void>((resolve) => this.waiting.add({ id, done: resolve }));
-    await waitAtMost(waitMs, ended);
+    await waitAtMost(this.host.after, waitMs, ended);
     return viewTask(q, id, withItems);
   }
 

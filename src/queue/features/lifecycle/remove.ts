@@ -208,14 +208,14 @@ export class QueueRemoval implements Feature {
 
   /** Deletes the queue. Answers when it is gone, is blocked, or after `waitMs`. @returns whether it is gone */
   async removed(waitMs: number): Promise<boolean> {
-    const { q, relay } = this.host;
+    const { q, relay, after } = this.host;
     const steps = relay()
       .deliver(this.next, q.name)
       .then(
         () => relay().idle(this.next),
         () => undefined,
       );
-    await waitAtMost(waitMs, steps);
+    await waitAtMost(after, waitMs, steps);
     return !q.config.removal;
   }
 

@@ -91,7 +91,7 @@ export class Pulling implements Feature {
   private isServing = false;
   /** The claims of the running turn: they fail with it. */
   private attempted: Waiter[] = [];
-  private timer: ReturnType<typeof setTimeout> | null = null;
+  private stopTimer: (() => void) | undefined;
   private readonly asked = new LastFetches();
   /** Earlier requests are unknown, epoch ms. */
   private readonly startedAt: number;
@@ -298,7 +298,7 @@ export class Pulling implements Feature {
 
   /** Checks again when a waiting time is over, or when something may have become due. */
   private setTimer(): void {
-    clearTimeout(this.timer);
+    this.stopTimer?.();
     const { waiters, host } = this;
     // The alarm serves unlimited claims: a timer would keep the object in memory.
     if (waiters.firstDeadline === Number.POSITIVE_INFINITY) return;
@@ -311,7 +311,7 @@ export class Pulling implements Feature {
       if (waiters.anyReady) this.serve();
       else this.setTimer();
     };
-    this.timer = setTimeout(look, Math.max(1, Math.min(due, waiters.firstDeadline) - now));
+    this.stopTimer = host.after(Math.max(1, Math.min(due, waiters.firstDeadline) - now), look);
   }
 
   /** When the next job may become available by itself, epoch ms. */

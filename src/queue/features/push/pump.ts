@@ -275,7 +275,7 @@ export class Pump implements Feature {
     target.asking = true;
     target.health.started();
     try {
-      const announcement = await fetchAnnouncement(target.config);
+      const announcement = await fetchAnnouncement(target.config, this.host.after);
       await this.host.write((now) => {
         this.noteCall(target, announcement === NOT_RUNNING ? WORKER_NOT_RUNNING : undefined, now);
         if (announcement === NOT_RUNNING) {

@@ -116,6 +116,7 @@ export class CallRunner {
         return job && hear(this.host, { ...job, parent: parentOf(job), target: target.config }, message);
       },
       goesOn: () => this.running.goesOn(),
+      after: this.host.after,
     });
   }
 

@@ -154,6 +154,7 @@ export class Batches implements Feature {
   async told(batch: string): Promise<void> {
     const delivered = this.host.relay().deliver(this.decisions, batch);
     await waitAtMost(
+      this.host.after,
       TOLD_WITHIN_MS,
       delivered.catch(() => undefined),
     );
