@@ -127,8 +127,8 @@ describe('the socket of a worker', () => {
     worker.ready(1);
     const id = await server.enqueue('q', { options: { delay_until: '+PT1H' } });
     await worker.settled();
-    const timer = await q.inside(({ engine }) => (engine.pull as unknown as { timer: unknown }).timer);
-    expect(timer).toBeNull();
+    const stopTimer = await q.inside(({ engine }) => (engine.pull as unknown as { stopTimer?: unknown }).stopTimer);
+    expect(stopTimer).toBeUndefined();
     await q.passTo(Date.now() + 3_600_001);
     expect(await worker.given(1)).toMatchObject([{ id }]);
   });
