@@ -83,6 +83,7 @@ export class Committer {
   private stale = false;
   /** The work after a commit is running. */
   private following = false;
+  /** Its own: each ring looks at all that wait. */
   private readonly timers = new Timers(() => this.hooks.now());
 
   constructor(

@@ -10,7 +10,7 @@ const LONGEST_MS = 5_000;
 /** Calls `run` after `ms`. @returns ends that */
 export type After = (ms: number, run: () => void) => () => void;
 
-/** A timer of the runtime: of a request, which is over soon, with all that is kept of it. */
+/** A timer of the runtime, for requests, which are over soon, and for rare waits of what they share with objects. */
 export const requestTimer: After = (ms, run) => {
   const timer = setTimeout(run, ms);
   return () => clearTimeout(timer);

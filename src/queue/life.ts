@@ -56,10 +56,7 @@ export class QueueLife {
   readonly workers: WorkerSockets;
   readonly now = () => Date.now();
   readonly after = new Timers(this.now).after;
-  private readonly silenced = new QuietWorkers(
-    () => directoryObject(this.env).silencedWorkers(),
-    () => Date.now(),
-  );
+  private readonly silenced = new QuietWorkers(() => directoryObject(this.env).silencedWorkers(), this.now);
 
   /** @param own the object's own answers */
   constructor(
@@ -68,10 +65,10 @@ export class QueueLife {
     own: Here['object'],
   ) {
     this.others = othersOf(env, this);
-    this.followers = new Followers(ctx, () => Date.now());
+    this.followers = new Followers(ctx, this.now);
     this.workers = new WorkerSockets({
       ctx,
-      now: () => Date.now(),
+      now: this.now,
       keepAlive: (promise) => ctx.waitUntil(promise),
       isSilenced: (workerId) => this.silenced.hasNow(workerId),
       askSilenced: async (workerId) => this.silenced.has(workerId),
@@ -301,7 +298,7 @@ export class QueueLife {
       clock: this.clock,
       config: usableConfig(this.env),
       random: Math.random,
-      now: () => Date.now(),
+      now: this.now,
       analytics: this.env.ANALYTICS,
       keepAlive: (promise) => this.ctx.waitUntil(promise),
       after: this.after,

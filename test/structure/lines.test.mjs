@@ -18,7 +18,7 @@ const LINES = {
   contract: 4_900,
   directory: 3_318,
   dispatch: 1_881,
-  durable: 2_403,
+  durable: 2_404,
   export: 582,
   'files beside the rooms': 539,
   handler: 5_344,
@@ -32,7 +32,7 @@ const LINES = {
   ojs: 111,
   pools: 150,
   producer: 939,
-  queue: 26_368,
+  queue: 26_365,
   rpc: 1_721,
   schedules: 911,
   schemas: 1_026,
@@ -42,7 +42,7 @@ const LINES = {
 };
 
 /** All of them together. */
-const TOTAL = 112_763;
+const TOTAL = 112_761;
 
 /** A number that is this much too high is an old one. */
 const SPARE = 200;
