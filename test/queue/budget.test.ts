@@ -405,6 +405,19 @@ describe('rows read by a claim', () => {
     expect(await readPerClaim(queue, 20)).toBeLessThan(40);
   });
 
+  it('include each body of a large claim once, until its jobs have completed', async () => {
+    const queue = await countedQueue();
+    for (let n = 0; n < 10; n++) await queue.enqueue(...many(4, { body: { args: ['x'.repeat(100_000)] } }));
+    await queue.evict();
+    await queue.startCounting();
+    const claimed = await queue.claim({ count: 100 });
+    expect(claimed.length).toBeGreaterThan(35);
+    await completeAll(queue, claimed);
+    const blocks = claimed.length / 2;
+    // What is known of the jobs of a block, and their bodies; it goes, and three rows for its chunk of the archive.
+    expect((await take(queue)).read).toBeLessThan(6 * blocks + 10);
+  });
+
   it('do not grow with jobs that are scheduled for later, at any priority', async () => {
     const queue = await countedQueue();
     await queue.enqueue(...many(30));

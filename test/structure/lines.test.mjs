@@ -32,7 +32,7 @@ const LINES = {
   ojs: 111,
   pools: 150,
   producer: 939,
-  queue: 26_365,
+  queue: 26_377,
   rpc: 1_721,
   schedules: 911,
   schemas: 1_026,
@@ -42,7 +42,7 @@ const LINES = {
 };
 
 /** All of them together. */
-const TOTAL = 112_761;
+const TOTAL = 112_773;
 
 /** A number that is this much too high is an old one. */
 const SPARE = 200;

@@ -79,7 +79,7 @@ export class BlockCache {
       this.blocks.set(first, block);
     }
     this.heads.use(block, block.headBytes);
-    if (block.data !== undefined) this.bodies.use(block, 2 * block.data.length);
+    if (block.data !== undefined) this.bodies.use(block, block.dataBytes);
     for (let old = this.bodies.surplus(block); old; old = this.bodies.surplus(block)) {
       old.data = undefined;
       this.bodies.delete(old);

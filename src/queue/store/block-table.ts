@@ -12,7 +12,7 @@
  *
  * Code that deletes a job's last trace calls {@link BlockTable.vanish}. Blocks whose jobs are all over are deleted.
  */
-import { cell, type Fragment } from '../../durable/sql';
+import { cell, type Fragment, firstRow } from '../../durable/sql';
 import { RANK_BIT, sequenceOf } from '../../job/ids';
 import type { BlockJob, BlockRow, Elsewhere, NewBlock } from './block';
 import { ALL_BLOCKS, Block, encode, MAX_JOINING, parted, rowOf } from './block';
@@ -363,7 +363,10 @@ export class BlockTable implements JobPlace {
 
   private readData(block: Block): void {
     if (block.data !== undefined) return;
-    block.data = cell<string>(this.sql, `SELECT data FROM ${this.table} WHERE first = ?`, block.first) ?? '';
+    const select = `SELECT data, octet_length(data) AS bytes FROM ${this.table} WHERE first = ?`;
+    const row = firstRow<{ data: string; bytes: number }>(this.sql, select, block.first);
+    block.data = row?.data ?? '';
+    block.isAscii = row?.bytes === block.data.length;
     this.cache.keep(block);
   }
 

@@ -174,6 +174,8 @@ export class Block {
   chars = 1;
   /** Its data, once a body was asked for. */
   data: string | undefined;
+  /** Is the data known to take a byte in memory for each character, not two? */
+  isAscii = false;
   isUnreadable = false;
 
   private readonly types: string[] = [];
@@ -202,6 +204,11 @@ export class Block {
   /** Bytes in memory without its data, about. */
   get headBytes(): number {
     return BLOCK_BYTES + ENTRY_BYTES * this.span + OWNER_BYTES * this.ownerChanges;
+  }
+
+  /** Bytes of its data in memory, at most. */
+  get dataBytes(): number {
+    return (this.isAscii ? 1 : 2) * (this.data?.length ?? 0);
   }
 
   get end(): number {
@@ -246,7 +253,9 @@ export class Block {
   /** Jobs have joined. @param heads as {@link encode} gives them, with brackets */
   append(heads: string, data: string): void {
     this.read(heads);
-    if (this.data !== undefined) this.data = `${this.data.slice(0, -1)},${data}]`;
+    if (this.data === undefined) return;
+    this.data = `${this.data.slice(0, -1)},${data}]`;
+    this.isAscii = false;
   }
 
   /** Keys of the jobs that are not over, from `from` on. */
