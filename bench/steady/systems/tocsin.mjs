@@ -19,9 +19,9 @@ const QUEUE = 'steady';
 const CONCURRENCY = { concurrency: IN_HAND };
 const START_MS = 60_000;
 const WORKER = fileURLToPath(new URL('../worker.mjs', import.meta.url));
-/** What another queue gets, and in calls of how many. */
+const FILLER = fileURLToPath(new URL('../filler.mjs', import.meta.url));
+/** Jobs that another queue gets. */
 const BACKLOG = 1_000_000;
-const CALL = 1_000;
 const SILENT_MS = 30_000;
 const STORAGE_BYTES = 20_000_000;
 
@@ -33,6 +33,13 @@ const MODES = {
 };
 /** A busy queue of short jobs: its documentation advises larger calls than usual. Those of the own Worker say it themselves. */
 const HANDLERS = JSON.stringify({ 'steady.*': { binding: 'STEADY', batch_size: IN_HAND } });
+
+/** The next message of a process. */
+const said = (child) =>
+  new Promise((resolve, reject) => {
+    child.once('message', resolve);
+    child.once('exit', (code) => reject(new Error(`A process of the load ended with ${code}.`)));
+  });
 
 export async function open({ mode, bad }) {
   const directory = scratch('tocsin-steady-');
@@ -97,6 +104,8 @@ export async function open({ mode, bad }) {
     startWorker();
     return () => worker.kill();
   };
+  const filler = bad === 'backlog' ? fork(FILLER, [url, 'another', BACKLOG]) : undefined;
+  if (filler) await said(filler);
   const stats = () => call(port, 'GET', `/ojs/v1/queues/${QUEUE}/stats`);
   /** Jobs that ask for latencies, or that silence the handler, are no part of the load. */
   let asked = 0;
@@ -130,14 +139,15 @@ export async function open({ mode, bad }) {
       return admin.enqueue('steady.silence', [SILENT_MS], { queue: QUEUE, priority: 100 });
     },
     fillAnother: async () => {
-      const many = Array(CALL).fill({ type: 'steady.other', args: [PAYLOAD], options: { queue: 'another' } });
-      for (let n = 0; n < BACKLOG; n += CALL) await admin.enqueueMany(many);
+      filler.send('fill');
+      await said(filler);
     },
     boundStorage: () => admin.queues.configure(QUEUE, { maxStorageBytes: STORAGE_BYTES }),
     /** The runtime dies without notice; `serve` starts it again. */
     kill: () => process.kill(workerd(), 'SIGKILL'),
     close: async () => {
       await producer.close();
+      filler?.kill();
       await stop(server);
       discard(directory);
     },
