@@ -92,7 +92,7 @@ export class BlockCache {
   /** Keeps a block that was just written. */
   add(block: Block): void {
     this.keep(block);
-    this.written.use(block, block.headBytes + 2 * block.chars);
+    this.written.use(block, block.headBytes + block.dataBytes);
     for (let old = this.written.surplus(block); old; old = this.written.surplus(block)) this.delete(old);
   }
 
